@@ -28,7 +28,7 @@ nitpick_ignore = [
     ("py:class", "dither_shared.primitives.two_level.TwoLevel"),
     ("py:class", "dither_shared.questions.question.Answers"),
     ("py:class", "dither_shared.rows.RowFormat"),
-    ("py:class", "dither_shared.sealed.Suite"),
+    ("py:class", "dither_shared.seal_key.Suite"),
 ]
 
 autodoc_member_order = "bysource"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
-    from dither_shared.sealed import SealKey
+    from dither_shared.seal_key import SealKey
 
     from .consent.rules import Mode
     from .core import ClientCore

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dither_shared.metrics.metric import Metric
-    from dither_shared.sealed import SealKey
+    from dither_shared.seal_key import SealKey
 
 NONE_GIVEN: Mapping[str, Any] = MappingProxyType({})
 
@@ -100,7 +100,7 @@ def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Met
 
 
 def _key(given: object) -> SealKey:
-    from dither_shared.sealed import SealKey  # noqa: PLC0415 - likewise
+    from dither_shared.seal_key import SealKey  # noqa: PLC0415 - likewise
 
     if isinstance(given, SealKey):
         return given

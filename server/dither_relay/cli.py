@@ -59,9 +59,9 @@ def run(found: Found) -> None:
 
 
 @cli.command()
-@settings_options("db", "collector", "token", "batch", "max_age", sources=RELAY)
+@settings_options("db", "collector", "token", "batch", "grace", "max_age", sources=RELAY)
 def forward(found: Found) -> None:
-    """Forward now every pool with enough reports, by the same rules as at the set hour. The relay may keep running.
+    """Forward now every pool whose period is over, with enough reports, as at the set hour. The relay may keep running.
 
     Exit status 1 if the collector did not take everything; what it did not take is kept.
     """

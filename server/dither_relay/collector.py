@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dither_serving.collector_url import CollectorUrl, NoAnswerError
 from dither_shared import DitherError, WireError
-from dither_shared.sealed import SUITES
+from dither_shared.seal_key import SUITES
 
 from .store import ListedPool
 

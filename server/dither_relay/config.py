@@ -9,7 +9,8 @@ from dither_server.config.sources import Sources
 from dither_serving.collector_url import CollectorUrl
 from dither_serving.settings import RETRY_DAYS, ServerSettings, other_default, setting
 from dither_shared import ParameterError
-from dither_shared.sealed import SUITES, Pool, SealedReport
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool, SealedReport
 
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
 """Bytes of the smallest report sealed by X-Wing; a collector may switch to X-Wing at any time."""
@@ -24,6 +25,7 @@ class RelayConfig(ServerSettings):
     token: str = setting("", "Token of the role report, if the collector asks for one.")
     batch: int = setting(500, "Minimum number of reports that are forwarded together.")
     at: str = setting("03:00", "Hour of the day, in UTC, at which reports are forwarded.")
+    grace: int = setting(1, "Days after the end of a period for which its reports wait for late ones.")
     max_age: int = setting(
         14, "Days after which reports are dropped if there are still too few, or if the collector did not take them."
     )

@@ -11,6 +11,7 @@ from dither_serving.problems import Answer, Kind, Problem, StoreError
 from dither_serving.request import read_body
 from dither_shared.sealed import SealedReport
 
+from .calendar import Calendar
 from .listed_pools import Pools
 from .prometheus import RelayNumbers
 from .rates import WINDOW, Rates
@@ -22,6 +23,7 @@ class SealedEndpoint(UploadEndpoint):
     """Takes sealed reports. The sender's address is counted for the rate limit, and used for nothing else."""
 
     pools: Pools
+    calendar: Calendar
     committer: Committer[Arrival, None]
     rates: Rates
     proxies: Proxies
@@ -36,7 +38,8 @@ class SealedEndpoint(UploadEndpoint):
             self._limit(environ)
             report = SealedReport.decode(read_body(environ, self.body_limit))
             number = self.pools.number(report.pool, len(report.sealed))
-            arrival = Arrival(number, str(report.pool), report.sealed)
+            self.calendar.require_open(report.pool)
+            arrival = Arrival(number, report.pool, report.sealed)
             self.committer.submit(arrival, lambda outcome: then(self._committed(outcome)))
         except Exception as error:
             then(self._refused(error))

@@ -6,7 +6,8 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from dither_serving.problems import Kind, Problem, StoreError
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool
 
 from .collector import CollectorClient, RejectedError, TroubleError
 from .store import RelayStore

@@ -12,6 +12,7 @@ from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 
+from .calendar import Calendar
 from .collector import CollectorClient
 from .config import RelayConfig
 from .endpoint import SealedEndpoint
@@ -28,7 +29,12 @@ def rounds_of(
 ) -> Rounds:
     """Return the rounds of a configuration."""
     rules = Rules(config.batch, config.max_age, config.horizon)
-    return Rounds(store, collector, rules, lambda: store.day or config.now().date(), goes_on)
+    return Rounds(store, collector, rules, calendar_of(config), lambda: store.day or config.now().date(), goes_on)
+
+
+def calendar_of(config: RelayConfig) -> Calendar:
+    """Return the calendar of a configuration."""
+    return Calendar(lambda: config.now().date(), config.grace, config.max_age)
 
 
 class Relay(Served):
@@ -57,7 +63,7 @@ class Relay(Served):
         )
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
         self.endpoint = SealedEndpoint(
-            self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
+            self.pools, calendar_of(config), self.committer, self.rates, self.proxies, self.numbers, config.body_limit
         )
         self.forwarder = Forwarder(
             self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now

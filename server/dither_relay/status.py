@@ -58,7 +58,8 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
 def _hours(status: Mapping[str, Any]) -> list[str]:
     day, hour = status["next"][:10], status["next"][11:16]
     once = (
-        f"at {hour} UTC, next on {day}, forwards each pool with at least {counted(status['batch'], 'waiting report')}"
+        f"at {hour} UTC, next on {day}, forwards each pool whose period is over with at least "
+        f"{counted(status['batch'], 'waiting report')}"
     )
     last = f"last forwarding hour: {status['last']}" if status["last"] else "no forwarding hour yet"
     late = "; overdue: is a relay running?" if status["overdue"] else ""

@@ -15,6 +15,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper, ProxyLogin
 from .access.tokens import KnownTokens
+from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest
@@ -39,6 +40,7 @@ class Collector(Served):
     def __init__(self, config: Config) -> None:
         self.config = self.limits = config
         self.metrics: dict[str, Metric] = config.load()
+        require_mixed(self.metrics.values())
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
             self.spool = spool_package().open_sink(config, self.store) if config.spool else None
@@ -62,8 +64,10 @@ class Collector(Served):
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
-        self._seals = seals
+        alarm, peer_of = config.seal_alarm, self.proxies.peer_of
+        self._seals = SealedUpload(
+            keyring, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
+        )
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> ReportCommitter:

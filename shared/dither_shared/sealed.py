@@ -3,25 +3,29 @@
 A device seals the row of its report for the collector, and posts it to a relay: the relay sees the address, but not the
 report. The relay posts many together, in an order that reveals nothing: the collector sees the reports, but no address.
 
-    {"pool": "theme/<version>[/<stratum>]", "sealed": "<base64 of one sealed row>"}                     (a device)
+    {"pool": "theme/<version>/week-2026-11-23/1000[/<stratum>]", "sealed": "<base64 of one sealed row>"}  (a device)
     {"batch": "<32 hex>", "pool": "…", "suite": "x25519", "total": "812", "sealed": "<base64 of many>"}   (a relay)
 
 Sealing is HPKE in base mode (RFC 9180) of the row alone, with the pool as ``info``. Both ends do it with the package
 ``cryptography``; this module has what they must agree on.
+
+A device has at most one report in each period, and a batch has reports of one pool, so of one period. The name of a
+pool holds the period and the least number of reports of a batch, and rows are sealed for that name: neither a relay nor
+a collector can change them.
 """
 
-import binascii
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple, Self
+from datetime import date
+from itertools import count, pairwise
+from typing import NamedTuple, Self, get_args
 
-from .errors import ParameterError, WireError
+from .errors import WireError
 from .flat_json import base64, read_base64, read_object
+from .metrics.period import Period, first_day
 from .primitives.digests import sha256
+from .seal_key import SUITES, Suite
 from .wire import LONGEST_STRATUM
 
 _INFO = b"dither sealed 1\0"
@@ -29,111 +33,86 @@ _POOL = b"dither pool 1\0"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _VERSION = re.compile(r"[0-9a-f]{16}")
 _BATCH = re.compile(r"[0-9a-f]{32}")
-_TAG = 16
-"""Bytes of the tag of ChaCha20-Poly1305."""
-
 _TOTAL = re.compile(r"[1-9][0-9]{0,11}")
+_LEAST = re.compile(r"[1-9][0-9]{0,8}")
+
+ONCE = "once"
+"""The period of a pool for reports that a device makes once."""
+
 
 _OF_ONE = ("pool", "sealed")
 _MEMBERS = ("batch", "pool", "suite", "total", "sealed")
 
 
-class Suite(NamedTuple):
-    """A way to seal: the bytes of a public key, and the bytes that sealing adds to a row."""
-
-    name: str
-    key_bytes: int
-    overhead: int
-
-    @property
-    def encapsulated_bytes(self) -> int:
-        """The bytes of the encapsulated key, with which a sealed row begins; the row and its tag follow."""
-        return self.overhead - _TAG
-
-
-SUITES = {
-    "x25519": Suite("x25519", 32, 32 + 16),
-    "xwing": Suite("xwing", 1184 + 32, 1088 + 32 + 16),
-}
-"""By name: X25519, and X-Wing (ML-KEM-768 with X25519); both with HKDF-SHA256 and ChaCha20-Poly1305."""
-
-
-_PRIME = 2**255 - 19
-_LOW_ORDER = frozenset(
-    {
-        0,
-        1,
-        _PRIME - 1,
-        325606250916557431795983626356110631294008115727848805560023387167927233504,
-        39382357235489614581723060781553021112529911719440698176882885853963445705823,
-    }
-)
-"""u-coordinates of the points of order at most 8 of Curve25519 and its twist: with one of them as a key, every shared
-secret of X25519 is 0 (RFC 7748, sections 5 and 6.1), so anyone could open what is sealed, if anything sealed at all."""
-
-
-@dataclass(frozen=True)
-class SealKey:
-    """A collector's public key, to which devices encrypt reports."""
-
-    suite: Suite
-    public: bytes
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read a key as ``dither-server key create`` prints it; raise ParameterError if it is not one."""
-        name, _, digits = text.partition(":")
-        suite = SUITES.get(name)
-        if suite is None:
-            raise ParameterError("key", f"does not begin with {' or '.join(f'{one}:' for one in SUITES)}")
-        try:
-            public = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
-        except (binascii.Error, ValueError):
-            public = b""
-        key = cls(suite, public)
-        if len(public) != suite.key_bytes or str(key) != text:
-            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding after {name}:")
-        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit is ignored
-        if u % _PRIME in _LOW_ORDER:
-            raise ParameterError("key", "its point of X25519 has a low order and protects nothing; create another key")
-        return key
-
-    def __str__(self) -> str:
-        return f"{self.suite.name}:{urlsafe_b64encode(self.public).rstrip(b'=').decode('ascii')}"
-
-    @property
-    def fingerprint(self) -> str:
-        """16 hex digits of SHA-256 of the key's text, for people who compare keys."""
-        return sha256(str(self).encode("ascii")).hexdigest()[:16]
+def pool_period(period: str, today: int) -> str:
+    """Return the period, as pools name it, of a report that a metric of this ``period`` makes on a day (an ordinal)."""
+    return ONCE if period == ONCE else f"{period}-{date.fromordinal(first_day(today, period)).isoformat()}"
 
 
 class Pool(NamedTuple):
-    """The reports that are shuffled together: those of one metric version and, if it has any, of one stratum."""
+    """The reports that may be in one batch: those of one metric version, one period and, if it has any, one stratum.
+
+    ``period`` is "once", or a kind of period and its first day, such as "week-2026-11-23". ``least`` is the least
+    number of reports that may leave together. Pools that differ in their period alone are a *series*.
+    """
 
     metric: str
     version: str
     stratum: str | None = None
+    period: str = ONCE
+    least: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a pool's name; raise WireError if it is not one."""
-        metric, _, rest = text.partition("/")
-        version, slash, stratum = rest.partition("/")
-        if not _NAME.fullmatch(metric) or not _VERSION.fullmatch(version):
-            raise WireError("pool: not a metric's name, '/' and 16 lower-case hexadecimal digits")
-        if slash and not 0 < len(stratum) <= LONGEST_STRATUM:
-            raise WireError(f"pool: a stratum of {len(stratum)} characters; it has 1 to {LONGEST_STRATUM}")
-        if not stratum.isprintable():  # for example half of a surrogate pair, which cannot be encoded
+        metric, version, period, least, *rest = text.split("/", 4) if text.count("/") > 2 else [""] * 4
+        if not _NAME.fullmatch(metric) or not _VERSION.fullmatch(version) or not _LEAST.fullmatch(least):
+            raise WireError(
+                "pool: not a metric's name, a version of 16 hexadecimal digits, a period and a least number"
+            )
+        if rest and not 0 < len(rest[0]) <= LONGEST_STRATUM:
+            raise WireError(f"pool: a stratum of {len(rest[0])} characters; it has 1 to {LONGEST_STRATUM}")
+        if rest and not rest[0].isprintable():  # for example half of a surrogate pair, which cannot be encoded
             raise WireError("pool: a stratum with characters that are not printable")
-        return cls(metric, version, stratum if slash else None)
+        found = cls(metric, version, rest[0] if rest else None, period, int(least))
+        _ = found.days
+        return found
+
+    @classmethod
+    def of(cls, series: str, period: str) -> Self:
+        """Return the pool of a series for a period."""
+        metric, version, rest = series.split("/", 2)
+        return cls.parse(f"{metric}/{version}/{period}/{rest}")
 
     def __str__(self) -> str:
-        return "/".join([self.metric, self.version, *([] if self.stratum is None else [self.stratum])])
+        return self._named(self.metric, self.version, self.period)
+
+    @property
+    def series(self) -> str:
+        """The name without the period, which the pools of a series share."""
+        return self._named(self.metric, self.version)
+
+    def _named(self, *start: str) -> str:
+        return "/".join([*start, str(self.least), *([] if self.stratum is None else [self.stratum])])
+
+    @property
+    def days(self) -> range | None:
+        """The days of its period as ordinals, None for "once". Raises WireError if there is no such period."""
+        if self.period == ONCE:
+            return None
+        kind, _, text = self.period.partition("-")
+        try:
+            first = date.fromisoformat(text).toordinal()
+            if kind == ONCE or kind not in get_args(Period) or pool_period(kind, first) != self.period:
+                raise ValueError
+            return range(first, next(day for day in count(first + 1) if first_day(day, kind) == day))
+        except (ValueError, OverflowError):
+            raise WireError('pool: its period is neither "once" nor a kind and its first day') from None
 
     @property
     def digest(self) -> str:
-        """A digest of 32 hex digits, by which a collector lists pools without revealing names to others."""
-        return sha256(_POOL + str(self).encode()).hexdigest()[:32]
+        """A digest of the series, of 32 hex digits: a collector lists these, which reveal no name to others."""
+        return sha256(_POOL + self.series.encode()).hexdigest()[:32]
 
     @property
     def info(self) -> bytes:

@@ -18,6 +18,7 @@ hide what a permanent draw shows: it takes the address away, not the feature.
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ def _cells(metric: Metric, row: bytes) -> Matrix:
 
 def _day(metric: Metric, secrets: Sequence[Keys], relay: bool) -> "tuple[Matrix, np.ndarray[Any, np.dtype[np.intp]]]":
     """Return the profile of each report of a day, in the order in which the collector sees them, and whose each is."""
-    (sealing_metric,) = sealing({metric.name: metric}).values()
+    (sealing_metric,) = sealing({metric.name: replace(metric, period="once")}).values()
     pool = Pool(metric.name, metric.version)
     arrived = [SealedReport.decode(_body(sealing_metric, keys)).sealed for keys in secrets]
     seen = _forwarded(pool, metric.mechanism.row_bytes, arrived) if relay else arrived
@@ -148,13 +149,13 @@ def _day(metric: Metric, secrets: Sequence[Keys], relay: bool) -> "tuple[Matrix,
 def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
     """Let a relay hold and forward these, in ten bodies; return them in the order in which the collector gets them."""
     length = len(arrived[0])
-    with collecting([(str(pool), KEY.suite.name, length)], len(arrived) // 10) as collector:
+    with collecting([(pool.series, KEY.suite.name, length)], len(arrived) // 10) as collector:
         collector.row_bytes = width
         with tempfile.TemporaryDirectory() as folder, closing(RelayStore(url_of(Path(folder)))) as store:
             limits = {"batch_limit": collector.batch_limit, "body_limit": collector.body_limit}
             store.list_pools([ListedPool(pool.digest, KEY.suite, length)], limits)
             for start in range(0, len(arrived), 500):
-                some = [Arrival(1, str(pool), row) for row in arrived[start : start + 500]]
+                some = [Arrival(1, pool, row) for row in arrived[start : start + 500]]
                 store.commit(some, TODAY, b"")
             one = rounds(store, collector.url)
             one.freeze()

@@ -10,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from client.devices import METRICS
-from dither.reporting.bodies import sealer
-from dither_shared import Metric
-from dither_shared.sealed import SUITES, SealedReport, SealKey
+from dither.reporting.bodies import sealed, sealer
+from dither_shared import Batch, Metric
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import SealedReport
 
 _CURVE = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 _LATTICE = MLKEM768PrivateKey.from_seed_bytes(bytes(range(64)))
@@ -31,6 +32,11 @@ KEY = KEYS["x25519"]
 def sealing(metrics: Mapping[str, Metric] = METRICS, key: SealKey = KEY) -> dict[str, Metric]:
     """Return the metrics of an app that seals its reports."""
     return {name: dataclasses.replace(metric, seal=key) for name, metric in metrics.items()}
+
+
+def shut(batch: Batch, key: SealKey = KEY) -> bytes:
+    """Return the body of a row that a device sends once."""
+    return sealed(batch, dataclasses.replace(METRICS["theme"], seal=key, period="once"), 1)
 
 
 def opened(body: bytes, suite: str = "x25519") -> bytes:

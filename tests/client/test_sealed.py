@@ -1,8 +1,11 @@
 """Sealed reports from an answer to a relay: what is kept, what leaves, and what happens where nothing can be sealed."""
 
 import base64
+import dataclasses
 import logging
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +20,11 @@ from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, c
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from client.test_processes import FLOORS, needs_fork, run
 from dither.reporting.bodies import read
+from dither.reporting.ledger import Ledger
 from dither.upload.transport import Nowhere
 from dither_shared import Rappor, Report
-from dither_shared.sealed import SUITES, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedReport, pool_period
 
 WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
 NO_KEM = str(SealKey(SUITES["xwing"], bytes([255] * 1184 + [9] * 32)))
@@ -315,3 +320,54 @@ def test_an_answer_at_exit_may_be_the_first_to_be_sealed(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
     assert b'{"pool":"m/' in files_of(folder)
+
+
+def pools_of(client: dither.Client) -> list[Pool]:
+    return [SealedReport.decode(body).pool for body in client.preview()]
+
+
+def test_a_report_that_waits_names_the_period_in_which_it_was_drawn(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    client = make(folder, seal=KEY)
+    for name in ("mobile", "weekly", "survey"):
+        client.record(name, True)
+    calendar.pass_days(12)
+    for name in ("mobile", "weekly", "survey"):
+        client.record(name, True)
+    days = ["day-2026-11-18", "week-2026-11-16", "once", "day-2026-11-30", "week-2026-11-30"]
+    assert [pool.period for pool in pools_of(client)] == days
+    before = client.preview()
+    client.close()
+    assert make(folder, mode=None, seal=KEY).preview() == before
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_device_never_names_a_pool_twice_whatever_its_clock_and_definition_say(seed: int) -> None:
+    """A report needs a period that began after the last one's day, so pools of a device only get later."""
+    chance, ledger, named = random.Random(seed), Ledger(), []
+    today = calendar_day = 740_000
+    for _ in range(200):
+        calendar_day += chance.choice([0, 0, 1, 1, 2, 9])
+        today = calendar_day + chance.choice([0, 0, 0, -1, -40, 1])
+        metric = dataclasses.replace(METRICS["mobile"], period=chance.choice(["day", "week"]))
+        if ledger.open_to(metric, today):
+            ledger.apply(ledger.debit(metric, today))
+            named.append(Pool("mobile", metric.version, None, pool_period(metric.period, today)))
+    assert len(named) > 20
+    assert len(set(named)) == len(named)
+    starts = [pool.days.start for pool in named if pool.days is not None]
+    assert starts == sorted(set(starts))
+
+
+def test_two_copies_of_a_state_folder_report_twice_in_a_pool(make: Make, folder: Path, tmp_path: Path) -> None:
+    """Clones of a machine, or a thief: each copy counts what it has spent itself. Each report is as private as any."""
+    make(folder, seal=KEY).close()
+    shutil.copytree(folder, tmp_path / "copy")
+    pools = []
+    for place in (folder, tmp_path / "copy"):
+        client = make(place, mode=None, seal=KEY)
+        client.record("weekly", True)
+        pools += pools_of(client)
+    assert len(pools) == 2
+    assert len(set(pools)) == 1

@@ -26,8 +26,8 @@ from dither.reporting import bodies
 from dither.reporting.bodies import sealed
 from dither.state.state import MemoryState
 from dither_server.tally.tally import Tally
-from dither_shared import Batch, load_metrics
-from dither_shared.sealed import SealedReport, SealKey
+from dither_shared import Batch, Metric, load_metrics
+from dither_shared.sealed import SealedReport
 from end_to_end.searching import PIECE, Needles, disk, memory
 from forkserver import run
 from relay.relaying import running as relaying
@@ -45,10 +45,12 @@ type = "choice"
 values = [{values}]
 mechanism = "optimized-unary"
 epsilon = 1.0
+period = "once"
 
 [metrics.rare]
 type = "boolean"
 epsilon = 1.0
+period = "once"
 
 [seal]
 key = "{key}"
@@ -128,9 +130,9 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
     toml = TOML.format(key=key, values=", ".join(f'"{value}"' for value in VALUES))
     sent: dict[str, list[tuple[bytes, bytes]]] = {"fonts": [], "rare": []}
 
-    def watched(batch: Batch, key: SealKey) -> bytes:
+    def watched(batch: Batch, metric: Metric, today: int) -> bytes:
         """Seal as the client does, and keep for the test what goes in, and what comes out."""
-        body = sealed(batch, key)
+        body = sealed(batch, metric, today)
         sent[batch.metric].append((batch.reports, SealedReport.decode(body).sealed))
         return body
 
@@ -161,7 +163,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         assert sought.found(disk(relayed)) == held  # too few to leave
         status = json.loads(command(relayed, "status", "--json"))
         assert {one["pool"]: one["waiting"] for one in status["pools"] if one["waiting"]} == {
-            f"rare/{metrics['rare'].version}": FEW
+            f"rare/{metrics['rare'].version}/1": FEW
         }
         for process in (holding, counting):
             process.terminate()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from dither_shared.sealed import Pool, SealedBatch
+from dither_shared.sealed import ONCE, Pool, SealedBatch
 
 LOST = -1
 """In the place of a status: count, and then cut the connection without an answer."""
@@ -49,7 +49,8 @@ class FakeCollector:
     def listed(self) -> Any:
         """The answer to the question which pools there are."""
         pools = [
-            {"pool": Pool.parse(pool).digest, "suite": suite, "length": length} for pool, suite, length in self.pools
+            {"pool": Pool.of(series, ONCE).digest, "suite": suite, "length": length}
+            for series, suite, length in self.pools
         ]
         return self.listing or {"pools": pools, "batch_limit": self.batch_limit, "body_limit": self.body_limit}
 

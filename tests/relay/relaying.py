@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
-from dither_shared.sealed import SUITES, Pool, SealedReport
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import ONCE, Pool, SealedReport
 from serving import serving
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 THEME = Pool("theme", "0123456789abcdef")
 LAYOUT = Pool("layout", "fedcba9876543210", "linux")
 LENGTH = 51
-POOLS = [(str(THEME), "x25519", LENGTH), (str(LAYOUT), "x25519", LENGTH), (str(THEME), "xwing", 1139)]
-SEALED = [SealedPool(Pool.parse(pool), SUITES[suite], length) for pool, suite, length in POOLS]
+POOLS = [(THEME.series, "x25519", LENGTH), (LAYOUT.series, "x25519", LENGTH), (THEME.series, "xwing", 1139)]
+SEALED = [SealedPool(Pool.of(pool, ONCE), SUITES[suite], length) for pool, suite, length in POOLS]
 LISTED = [ListedPool(one.pool.digest, one.suite, one.length) for one in SEALED]
 LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
 TODAY = date(2026, 11, 20)
@@ -46,15 +48,15 @@ def rows(count: int, seed: int = 0, length: int = LENGTH) -> list[bytes]:
     return [chance.randbytes(length) for _ in range(count)]
 
 
-def arrivals(sealed: Sequence[bytes], pool: int = 1) -> list[Arrival]:
+def arrivals(sealed: Sequence[bytes], pool: int = 1, period: str = ONCE) -> list[Arrival]:
     """Sealed rows as the store takes them."""
-    return [Arrival(pool, POOLS[pool - 1][0], row) for row in sealed]
+    return [Arrival(pool, Pool.of(POOLS[pool - 1][0], period), row) for row in sealed]
 
 
-def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY) -> None:
+def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY, period: str = ONCE) -> None:
     """Hold these, in groups."""
     for start in range(0, len(sealed), 500):
-        store.commit(arrivals(sealed[start : start + 500], pool), day, b"")
+        store.commit(arrivals(sealed[start : start + 500], pool, period), day, b"")
 
 
 @contextmanager
@@ -67,7 +69,8 @@ def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelaySt
 
 def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Rounds:
     """Rounds to a collector at this URL."""
-    return Rounds(store, CollectorClient(url, "", PATIENCE), Rules(batch, 14, 45), lambda: today)
+    calendar = Calendar(lambda: today, 1, 14)
+    return Rounds(store, CollectorClient(url, "", PATIENCE), Rules(batch, 14, 45), calendar, lambda: today)
 
 
 def config(folder: Path, url: str, **changed: object) -> RelayConfig:

@@ -35,7 +35,7 @@ def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> N
         assert collector.rows() == Counter(rows(1200))
         status, text = invoke("status", *db, "--at", "04:30")
         assert status == 0
-        assert ["theme/0123456789abcdef", "x25519", "0", "0", "1,200", "0", "0"] in [
+        assert ["theme/0123456789abcdef/1", "x25519", "0", "0", "1,200", "0", "0"] in [
             line.split() for line in text.splitlines()
         ]
         assert "at 04:30 UTC, next on " in text
@@ -49,10 +49,10 @@ def test_status_counts_listed_pools_without_reports(tmp_path: Path) -> None:
         assert invoke("status", *db)[1].splitlines()[0] == f"3 pools {listed}"
         hold(store, rows(3), pool=2)
         lines = invoke("status", *db)[1].splitlines()
-        assert lines[1].split()[:3] == [str(LAYOUT), "x25519", "3"]
+        assert lines[1].split()[:3] == [LAYOUT.series, "x25519", "3"]
         assert lines[2] == f"2 pools {listed}"
         told = json.loads(invoke("status", *db, "--json")[1])["pools"]
-        assert {one["pool"]: one["named"] for one in told} == {str(LAYOUT): True, THEME.digest: False}
+        assert {one["pool"]: one["named"] for one in told} == {LAYOUT.series: True, THEME.digest: False}
 
 
 def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -
         status, text = invoke("forward", *ways)
         assert status == 1
         assert "0 reports forwarded, 9 not taken, 0 wait\n" in text
-        assert "dither-relay: theme/0123456789abcdef: the collector answered 401: so it is: 401\n" in text
-        assert "trouble: theme/0123456789abcdef: the collector answered 401" in invoke("status", *ways[:2])[1]
+        assert "dither-relay: theme/0123456789abcdef/once/1: the collector answered 401: so it is: 401\n" in text
+        assert "trouble: theme/0123456789abcdef/once/1: the collector answered 401" in invoke("status", *ways[:2])[1]
 
 
 def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:

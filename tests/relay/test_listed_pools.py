@@ -118,7 +118,7 @@ def test_answer_that_is_no_list_of_pools_is_rejected(store: RelayStore, collecto
 
 
 def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCollector) -> None:
-    collector.pools = [*POOLS, (str(THEME), "future", 99)]
+    collector.pools = [*POOLS, (THEME.series, "future", 99)]
     pools = Pools(store, CollectorClient(collector.url, "secret", 5))
     pools.refresh()
     assert len(store.held()) == 3

@@ -94,7 +94,7 @@ def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
         assert ask(url, "POST", "/v1/sealed", good)[0] == 202
         numbers = ask(url, "GET", "/metrics")[1].decode()
         assert 'dither_relay_refused_total{reason="unknown-pool"} 2.0' in numbers
-        assert f'dither_relay_waiting{{pool="{THEME}",suite="x25519"}} 1.0' in numbers
+        assert f'dither_relay_waiting{{pool="{THEME.series}",suite="x25519"}} 1.0' in numbers
         assert ask(url, "GET", "/metrics", X_Forwarded_For=ADDRESS)[0] == 403
     with stored(tmp_path) as store:
         assert waiting(store) == [(1, 0, 0, 0)]

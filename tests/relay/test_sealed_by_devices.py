@@ -1,13 +1,15 @@
 """What the client seals goes through a relay process and opens with the collector's key: every row, nothing else."""
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dither.reporting.bodies import sealed
 from dither_shared import Batch, Metric
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedBatch
 from relay.fake_collector import collecting
 from relay.relaying import ask, rounds, running, stored, until_ready
 from server.collecting import LAYOUT, THEME, rows_of
@@ -23,15 +25,16 @@ def test_what_devices_seal_is_what_the_collector_opens(
     private = x25519.X25519PrivateKey.generate()
     public = base64.urlsafe_b64encode(private.public_key().public_bytes_raw()).rstrip(b"=").decode()
     key = SealKey.parse(f"x25519:{public}")
+    chosen = replace(chosen, seal=key, period="once")
     pool = Pool(chosen.name, chosen.version, stratum)
     width = chosen.mechanism.row_bytes
     answers = [rows_of(chosen, 1, b"%d" % number, value) for number in range(7)]
-    listed = [(str(pool), "x25519", width + SUITES["x25519"].overhead)]
+    listed = [(pool.series, "x25519", width + SUITES["x25519"].overhead)]
     with collecting(listed) as collector:
         with running(tmp_path, collector.url) as (url, process):
             until_ready(url)
             for row in answers:
-                body = sealed(Batch("0" * 32, chosen.name, chosen.version, row, stratum), key)
+                body = sealed(Batch("0" * 32, chosen.name, chosen.version, row, stratum), chosen, 1)
                 assert ask(url, "POST", "/v1/sealed", body)[0] == 202
                 assert ask(url, "POST", "/v1/sealed", body)[0] == 202  # its answer was lost
             process.terminate()

@@ -4,14 +4,19 @@ import base64
 import hashlib
 import json
 import random
+from datetime import date
+from typing import get_args
 
 import pytest
 
 from dither_shared import ParameterError, WireError
 from dither_shared.metrics.definition import parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport, SealKey, Suite
+from dither_shared.metrics.period import Period, first_day
+from dither_shared.seal_key import SUITES, SealKey, Suite
+from dither_shared.sealed import Pool, SealedBatch, SealedReport, pool_period
 
 VERSION = "0123456789abcdef"
+NOVEMBER = date(2026, 11, 1).toordinal()
 POOL = Pool("theme", VERSION)
 KEY = SealKey(SUITES["x25519"], bytes(range(32)))
 TOML = """
@@ -95,9 +100,27 @@ def test_a_mistake_in_the_table_is_named(table: str, told: str) -> None:
 
 @pytest.mark.parametrize("stratum", [None, "linux", "linux/stable", "é", '"\\'])
 def test_a_pool_has_a_name(stratum: str | None) -> None:
-    pool = Pool("theme", VERSION, stratum)
-    assert Pool.parse(str(pool)) == pool
+    pool = Pool("theme", VERSION, stratum, "week-2026-11-23", 1000)
+    assert Pool.parse(str(pool)) == Pool.of(pool.series, pool.period) == pool
     assert pool.info == b"dither sealed 1\0" + str(pool).encode()
+
+
+@pytest.mark.parametrize("period", [period for period in get_args(Period) if period != "once"])
+def test_a_pool_names_the_period_of_a_day_and_knows_its_days(period: str) -> None:
+    for today in range(NOVEMBER, NOVEMBER + 100):
+        days = Pool("theme", VERSION, None, pool_period(period, today)).days
+        assert days is not None
+        assert today in days
+        assert {first_day(day, period) for day in days} == {days.start}
+        assert first_day(days.stop, period) == days.stop
+    assert Pool("theme", VERSION, None, pool_period("once", NOVEMBER)).days is None
+
+
+def test_pools_of_a_series_differ_in_name_and_info_and_share_a_digest() -> None:
+    pools = [Pool("theme", VERSION, "linux", period, 20) for period in ("once", "day-2026-11-23", "week-2026-11-23")]
+    assert len({pool.info for pool in pools}) == 3
+    assert len({pool.digest for pool in pools}) == 1
+    assert pools[0].digest != pools[0]._replace(least=19).digest
 
 
 @pytest.mark.parametrize(
@@ -105,16 +128,25 @@ def test_a_pool_has_a_name(stratum: str | None) -> None:
     [
         "",
         "theme",
-        f"theme/{VERSION}/\ud800",
-        f"theme/{VERSION}/\0",
+        f"theme/{VERSION}/once/1/\ud800",
+        f"theme/{VERSION}/once/1/\0",
+        f"theme/{VERSION}/once/0",
+        f"theme/{VERSION}/once/01",
+        f"theme/{VERSION}/once",
+        f"theme/{VERSION}/day/1",
+        f"theme/{VERSION}/once-2026-11-23/1",
+        f"theme/{VERSION}/week-2026-11-24/1",
+        f"theme/{VERSION}/week-20261123/1",
+        f"theme/{VERSION}/year-2026-01-01/1",
+        f"theme/{VERSION}/day-9999-12-31/1/",
         "theme/",
-        f"/{VERSION}",
-        f"Theme/{VERSION}",
-        f"theme/{VERSION}/",
-        f"theme/{VERSION}0",
+        f"/{VERSION}/once/1",
+        f"Theme/{VERSION}/once/1",
+        f"theme/{VERSION}/once/1/",
+        f"theme/{VERSION}0/once/1",
         "a" * 65,
-        f"theme/{VERSION}/{'x' * 101}",
-        f"theme/{VERSION.upper()}",
+        f"theme/{VERSION}/once/1/{'x' * 101}",
+        f"theme/{VERSION.upper()}/once/1",
     ],
 )
 def test_text_that_names_no_pool_is_refused(text: str) -> None:
@@ -125,7 +157,7 @@ def test_text_that_names_no_pool_is_refused(text: str) -> None:
 def test_a_report_is_one_flat_object() -> None:
     report = SealedReport(Pool("theme", VERSION, "linux"), b"\xff" * 49)
     text = base64.b64encode(report.sealed).decode()
-    assert json.loads(report.encode()) == {"pool": f"theme/{VERSION}/linux", "sealed": text}
+    assert json.loads(report.encode()) == {"pool": f"theme/{VERSION}/once/1/linux", "sealed": text}
     assert SealedReport.decode(report.encode()) == report
     for body in (b"{}", b"[]", b'{"pool":"x","sealed":""}', report.encode()[:-1], b'{"pool":1,"sealed":"AA=="}'):
         with pytest.raises(WireError):
@@ -155,7 +187,7 @@ def test_a_batch_that_no_relay_sends_is_refused() -> None:
         ({"total": "1" * 13}, "total: not a number"),
         ({"batch": "0" * 32}, "batch: not the digest"),
         ({"batch": "x"}, "batch: not 32"),
-        ({"pool": f"other/{VERSION}"}, "batch: not the digest"),
+        ({"pool": f"other/{VERSION}/once/1"}, "batch: not the digest"),
         ({"sealed": ""}, "sealed: empty"),
     ):
         with pytest.raises(WireError, match=told):

@@ -11,7 +11,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_shared.sealed import SealedBatch, SealKey
+from dither_shared.seal_key import SealKey
+from dither_shared.sealed import SealedBatch
 from server.collecting import THEME, running
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 

@@ -19,7 +19,8 @@ _WORK = """
 import os, sys
 import sqlalchemy
 from dither_relay.store import Arrival, ListedPool, RelayStore
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.sealed import Pool
+from dither_shared.seal_key import SUITES
 from server.collecting import TODAY
 
 folder, commits, synchronous = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -36,7 +37,7 @@ def connected(connection, _):
 (known,) = store.pools()
 with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
-        one = Arrival(known.number, str(pool), number.to_bytes(49, "big"))
+        one = Arrival(known.number, pool, number.to_bytes(49, "big"))
         store.commit([one], TODAY, b"")
         acknowledged.write(one.digest)
         if number % 20 == 19:

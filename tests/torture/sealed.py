@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -165,7 +166,11 @@ class _Torture:
                 row = rows_of(metric, 1, self.chance.randbytes(16), answer)
                 self.rows[metric].append(row)
                 name = self.chance.randbytes(16).hex()
-                body = sealed(Batch(name, metric.name, metric.version, row, stratum), self.keys[suite].public)
+                body = sealed(
+                    Batch(name, metric.name, metric.version, row, stratum),
+                    replace(metric, seal=self.keys[suite].public, period="once"),
+                    1,
+                )
                 self.sealed.append(SealedReport.decode(body).sealed)
                 fresh.append(body)
         twice = self.chance.sample(fresh, len(fresh) // 3)

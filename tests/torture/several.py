@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
@@ -89,7 +90,11 @@ class _Several:
         for _ in range(count):
             row = rows_of(THEME, 1, self.chance.randbytes(16), self.chance.choice(["dark", "light"]))
             name = self.chance.randbytes(16).hex()
-            body = sealed(Batch(name, THEME.name, THEME.version, row, None), self.keys[-1].public)
+            body = sealed(
+                Batch(name, THEME.name, THEME.version, row, None),
+                replace(THEME, seal=self.keys[-1].public, period="once"),
+                1,
+            )
             self.rows[body] = row
             fresh.append(body)
             first = self.chance.randrange(2)

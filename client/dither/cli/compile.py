@@ -48,6 +48,8 @@ def refusals(metric: Metric) -> list[ParameterError]:
         found.append(ParameterError("period", _ONCE))
     if metric.survey is not None:
         found.append(ParameterError("one_of", _SURVEY))
+    if metric.mixed is not None:
+        found.append(ParameterError("mixed", "needs a relay, which this client cannot report to; leave it out"))
     parts: tuple[Callable[[], object], ...] = (
         lambda: metric.mechanism.compiled,
         lambda: metric.question.compiled(metric.mechanism),

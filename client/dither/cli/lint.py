@@ -72,6 +72,8 @@ def _findings(metric: Metric, today: date) -> list[str]:
             f"cap: missing; each report costs the same again, {hundred:.3g} after 100, without limit; "
             "set a cap or, if the mechanism has it, a permanent_epsilon"
         )
+    if metric.mixed is not None and metric.seal is None:
+        found.append("mixed: has no effect without [seal], because nobody mixes reports that are sent to a collector")
     return [*found, *metric.question.advice(metric.mechanism)]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dither_shared.mechanism import Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
-    from dither_shared.sealed import SealKey
+    from dither_shared.seal_key import SealKey
 
     from .keys import Keys
 
@@ -66,7 +66,8 @@ def _clear(body: bytes) -> Body:
 def _sealed(body: bytes) -> Body:
     from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
-    return Body(*SealedReport.decode(body).pool, b"")
+    pool = SealedReport.decode(body).pool
+    return Body(pool.metric, pool.version, pool.stratum, b"")
 
 
 CLEAR = Kind("in the clear", "/v1/reports", _clear)
@@ -127,7 +128,7 @@ def enclosed(metric: Metric, name: str, row: bytes, today: int, local: bool, str
     """Return a row as the body of its upload, with the batch id ``name``; ``build`` says the rest."""
     # Without calling the class itself, because this is done for each report; other records do the same.
     batch = tuple.__new__(Batch, (name, metric.name, metric.version, row, stratum))
-    body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
+    body = batch.encode() if local or metric.seal is None else sealed(batch, metric, today)
     return tuple.__new__(Queued, (name, metric.name, today, int(local), body))
 
 
@@ -147,15 +148,18 @@ def require() -> None:
         raise SealError("seal", _MISSING)
 
 
-def sealed(batch: Batch, key: SealKey) -> bytes:
-    """Return the body, for a relay, of a batch of one row: its pool in the clear, its row sealed for ``key``.
+def sealed(batch: Batch, metric: Metric, today: int) -> bytes:
+    """Return the body, for a relay, of a batch of one row: its pool in the clear, its row sealed for the metric's key.
 
-    Another call returns other bytes, so the body is kept for every retry. Raises SealError.
+    The pool names the period of the day ``today``, in which the metric reports once. Another call returns other bytes,
+    so the body is kept for every retry. Raises SealError.
     """
-    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only users of a key pay for it
+    from dither_shared.sealed import Pool, SealedReport, pool_period  # noqa: PLC0415 - only users of a key pay for it
 
-    pool = Pool(batch.metric, batch.version, batch.stratum)
-    return SealedReport(pool, sealer(key)(batch.reports, info=pool.info)).encode()
+    if metric.seal is None:
+        raise SealError("seal", f"metrics.{metric.name} has no key")
+    pool = Pool(batch.metric, batch.version, batch.stratum, pool_period(metric.period, today), metric.least)
+    return SealedReport(pool, sealer(metric.seal)(batch.reports, info=pool.info)).encode()
 
 
 @lru_cache(maxsize=16)

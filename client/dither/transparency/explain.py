@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from dither_shared.errors import WireError
 from dither_shared.languages import ENGLISH, Language
-from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.metric import Metric, Mixed
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
@@ -58,6 +58,12 @@ def _digits(epsilon: float, say: Language) -> str:
 def often(metric: Metric, say: Language = ENGLISH) -> str:
     """Return in words how often a report is made, not regarding surveys."""
     return say(f"period.{metric.period}")
+
+
+def _mixing(metric: Metric, mixed: Mixed, say: Language) -> str:
+    """Return in words what a report costs if relay and collector keep apart, and if they work together."""
+    among = {"others": mixed.least - 1, "delta": say.number(f"{mixed.delta:g}")}
+    return say("mixed", one=_digits(mixed.epsilon, say), alone=_digits(metric.mechanism.epsilon, say), **among)
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes, say: Language = ENGLISH) -> str:
@@ -135,6 +141,7 @@ def facts(metric: Metric, say: Language = ENGLISH) -> list[tuple[str, str]]:
         *([] if seal is None else [("seal", say("seal.key", key=seal.fingerprint))]),
         ("odds", odds(metric, say)),
         ("cost", cost(metric, say)),
+        *([] if metric.mixed is None else [("mixed", _mixing(metric, metric.mixed, say))]),
     ]
 
 
@@ -173,17 +180,17 @@ def _question(
     shown = [*facts(metric, say), ("example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body, say):
         shown.append(("reads", says))
-    if shut := _example_sealed(metric, body):
+    if shut := _example_sealed(metric, body, today):
         shown.append(("sealed", shut))
     lines = [f"{metric.name}: {description(metric, say)}"]
     lines += [f"    {name}: {text}" for name, text in named(shown, say)]
     return "\n".join(lines)
 
 
-def _example_sealed(metric: Metric, body: bytes) -> str:
+def _example_sealed(metric: Metric, body: bytes, today: int) -> str:
     """Return the sealed body of an example; "" if the metric is not sealed, or cannot be sealed here."""
     try:
-        return "" if metric.seal is None else sealed(Batch.decode(body), metric.seal).decode("ascii")
+        return "" if metric.seal is None else sealed(Batch.decode(body), metric, today).decode("ascii")
     except SealError:  # this program may only show the metrics of another one
         return ""
 

@@ -1,4 +1,4 @@
-"""A round: freeze the pools with enough reports, post them, and drop what is too old.
+"""A round: freeze the pools that may leave and have enough reports, post them, and drop what is too old.
 
 Each step is its own transaction, and each may be repeated: a relay that dies in between begins again with the same
 bodies, which the collector counts once.
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch
 
+from ..calendar import Calendar
 from ..collector import CollectorClient, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
 
@@ -27,7 +28,10 @@ _LARGEST_BODY = 1 << 24
 
 
 class Rules(NamedTuple):
-    """The minimum reports of a batch, the days for which a report waits, and those for which its digest is kept."""
+    """The minimum reports of a batch, the days for which a report waits, and those for which its digest is kept.
+
+    A pool may want more reports.
+    """
 
     batch: int
     max_age: int
@@ -56,24 +60,29 @@ class Rounds:
         store: RelayStore,
         collector: CollectorClient,
         rules: Rules,
+        calendar: Calendar,
         today: Callable[[], date],
         goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store = store
         self._collector = collector
         self._rules = rules
+        self._calendar = calendar
         self._today = today
         self._goes_on = goes_on
 
     def freeze(self, hour: date | None = None) -> None:
-        """Freeze each pool's open batch that has enough reports; later reports wait for the next round.
+        """Freeze each open batch that may leave: its period is over, and it has enough reports.
 
+        Later reports of the period wait for another batch, which leaves if it has enough.
         ``hour`` is the day of the forwarding hour, if this is done at one; it is then marked as used.
         """
         limits = self._store.state()
 
         def cut(pool: SealedPool, total: int) -> int | None:
-            if total < self._rules.batch or "batch_limit" not in limits:
+            if total < max(self._rules.batch, pool.pool.least) or "batch_limit" not in limits:
+                return None
+            if not self._calendar.is_due(pool.pool):
                 return None
             share = reports_per_body(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
             if share is None:
@@ -128,7 +137,7 @@ class Rounds:
     def tidy(self) -> None:
         """Drop reports that are too old, and forget digests beyond the horizon."""
         today = self._today()
-        if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
+        if dropped := self._store.drop(today - timedelta(days=self._rules.max_age), self._calendar.is_over):
             reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
             _log.warning("%s dropped: too few, or not taken by the collector, for %s", reports, age)
             self._store.checkpoint()

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither_shared.sealed import Pool, Suite
+from dither_shared.seal_key import Suite
+from dither_shared.sealed import Pool
 
 from .pools import name_pools
 from .schema import BATCHES, FORWARDED, SEALED
 
 _LIVE = (
-    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.frozen)
+    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.period, BATCHES.c.frozen)
     .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))
     .with_for_update()  # a freeze waits for us, or we for it; SQLite has one writer at a time anyway
 )
@@ -27,7 +28,7 @@ _ADD = sa.insert(SEALED)
 
 
 class SealedPool(NamedTuple):
-    """A pool whose name is known: how its rows are sealed, and the length of a sealed row."""
+    """A pool that has reports: how its rows are sealed, and the length of a sealed row."""
 
     pool: Pool
     suite: Suite
@@ -56,29 +57,34 @@ class SealedRow(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A sealed report, as one row, with the number and the name of its pool."""
+    """A sealed report, as one row, with the number of its series, and its pool."""
 
-    pool: int
-    name: str
+    number: int
+    pool: Pool
     rows: bytes
 
     @property
     def digest(self) -> bytes:
         """16 bytes that identify a retry. They include the pool: a row sealed for one opens in no other."""
-        return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
+        salt, key = self.number.to_bytes(4, "big"), self.pool.period.encode()
+        return blake2b(self.rows, digest_size=16, salt=salt, key=key).digest()
 
 
 class _Alike(NamedTuple):
-    """The pool and the length that all reports of a batch share: rows of two lengths could be distinguished."""
+    """What all reports of a batch share: series, length and period.
+
+    Rows of two lengths could be distinguished, and a device may have a report in each period.
+    """
 
     pool: int
     length: int
+    period: str
 
 
 def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
     """Add each of these to the open batch of its pool and length, unless it waits already or was forwarded."""
     fresh = {arrival.digest: arrival for arrival in arrivals}
-    pools = {arrival.pool for arrival in arrivals}
+    pools = {arrival.number for arrival in arrivals}
     live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()
     known = set(connection.scalars(_LEFT, {"digests": list(fresh)}))
     if live:
@@ -86,11 +92,12 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
         known.update(connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}))
     new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
-        new[_Alike(fresh[digest].pool, len(fresh[digest].rows))].append(digest)
+        one = fresh[digest]
+        new[_Alike(one.number, len(one.rows), one.pool.period)].append(digest)
     opened = {_Alike(*alike): number for number, *alike, frozen in live if frozen is None}
     if missing := [alike for alike in new if alike not in opened]:
-        names = {arrival.pool: arrival.name for arrival in arrivals}
-        name_pools(connection, {Pool.parse(name).digest: name for name in {names[one.pool] for one in missing}})
+        of = {arrival.number: arrival.pool for arrival in arrivals}
+        name_pools(connection, {of[one.pool].digest: of[one.pool].series for one in missing})
         opened |= _open(connection, missing)
     rows = [
         {"batch": opened[alike], "digest": digest, "day": day, "sealed": fresh[digest].rows}

@@ -1,6 +1,6 @@
-"""The pools that the collector lists, and how many reports wait for each.
+"""The series of pools that the collector lists, and how many reports wait for each.
 
-The collector lists digests. The name of a pool is written in the place of its digest when the first report comes.
+The collector lists digests. The name of a series is written in the place of its digest when the first report comes.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither_shared.sealed import Pool, Suite
+from dither_shared.seal_key import Suite
+from dither_shared.sealed import ONCE, Pool
 
 from .schema import BATCHES, POOLS, SEALED
 
 
 class ListedPool(NamedTuple):
-    """What the collector says about a pool: its digest, how its rows are sealed, and their length."""
+    """What the collector says about a series: its digest, how its rows are sealed, and their length."""
 
     digest: str
     suite: Suite
@@ -22,7 +23,7 @@ class ListedPool(NamedTuple):
 
 
 class KnownPool(NamedTuple):
-    """A listed pool, with its number in this database."""
+    """A listed series, with its number in this database."""
 
     number: int
     digest: str
@@ -30,7 +31,7 @@ class KnownPool(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The counts of a pool: reports waiting, in frozen batches, and forwarded in earlier rounds.
+    """The counts of a series: reports waiting, in frozen batches, and forwarded in earlier rounds.
 
     ``pool`` is its name, or its digest until a report has come.
     """
@@ -52,9 +53,9 @@ class Held(NamedTuple):
 
 
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
-    """Store that the collector lists these pools and no others.
+    """Store that the collector lists these series and no others.
 
-    A pool that was missing the last time, too, is forgotten, unless a report ever waited for it: otherwise a collector
+    One that was missing the last time, too, is forgotten, unless a report ever waited for it: otherwise a collector
     that lists other pools each time would fill disk and memory.
     """
     known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
@@ -95,7 +96,7 @@ _SLASH = "/"
 
 
 def _digest(pool: str) -> str:
-    return Pool.parse(pool).digest if _SLASH in pool else pool
+    return Pool.of(pool, ONCE).digest if _SLASH in pool else pool
 
 
 def name_pools(connection: sa.Connection, names: Mapping[str, str]) -> None:

@@ -8,9 +8,10 @@ TABLES = sa.MetaData()
 
 REVISION = sa.Table("relay_version", TABLES, sa.Column("version_num", sa.String(32), primary_key=True))
 
-# Pools that the collector has listed, each once and permanently; ``listed`` is whether it still does. ``pool`` is the
-# digest by which it is listed, and from the first report on the name with this digest. The counts are of reports: those
-# that the collector has taken, those of them that it could not open or read, and those that were dropped.
+# Series of pools that the collector has listed, each once and permanently; ``listed`` is whether it still does. The
+# column ``pool`` is the digest by which it is listed, and from the first report on the name with this digest. The
+# counts are of reports: those that the collector has taken, those of them that it could not open or read, and those
+# that were dropped.
 POOLS = sa.Table(
     "relay_pools",
     TABLES,
@@ -23,9 +24,9 @@ POOLS = sa.Table(
     sa.UniqueConstraint("pool", "suite"),
 )
 
-# A pool has at most one open batch for sealed rows of a length, which stays the same unless its collector lists
-# another; the others are frozen: ``total`` reports, to be posted in bodies of ``share`` reports, which a retry must cut
-# in the same way.
+# A batch has reports of one pool: of one series (``pool``) and one ``period``. A pool has at most one open batch for
+# sealed rows of a length, which stays the same unless its collector lists another; the others are frozen: ``total``
+# reports, to be posted in bodies of ``share`` reports, which a retry must cut in the same way.
 BATCHES = sa.Table(
     "relay_batches",
     TABLES,
@@ -35,6 +36,7 @@ BATCHES = sa.Table(
     sa.Column("total", sa.BigInteger),
     sa.Column("share", sa.Integer),
     sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("period", sa.String(32), nullable=False),
 )
 
 # Sealed reports by digest: their order in the file says nothing about their arrival.

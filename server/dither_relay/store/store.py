@@ -1,6 +1,6 @@
 """The store: what the rest of the relay needs from its database."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 
@@ -10,7 +10,8 @@ from dither_server.store.database import Database, bytes_of
 from dither_server.store.engine import LOCK_WAIT, sqlite_path
 from dither_server.store.lock import ProcessLock
 from dither_serving.problems import StoreError
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool
 
 from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
@@ -27,17 +28,16 @@ _AT_ONCE = 4_096
 """Maximum reports of an open batch that are dropped, and digests that are forgotten, in one transaction."""
 
 _ON_THEIR_WAY = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
+    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
     .join(POOLS, POOLS.c.number == BATCHES.c.pool)
     .where(BATCHES.c.frozen.is_not(None))
     .order_by(POOLS.c.pool, BATCHES.c.number)
 )
 
 _OPEN = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.length)
+    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.length)
     .join(POOLS, POOLS.c.number == BATCHES.c.pool)
     .where(BATCHES.c.frozen.is_(None))
-    .with_for_update(of=BATCHES)
 )
 
 
@@ -92,19 +92,19 @@ class RelayStore(Database):
         return int(pages or 0) * int(size or 0)
 
     def list_pools(self, listed: Collection[ListedPool], limits: Mapping[str, int]) -> None:
-        """Store the pools that the collector lists, and its limits."""
+        """Store the series of pools that the collector lists, and its limits."""
         with self._transaction(write=True) as connection:
             list_pools(connection, listed)
             for name, value in limits.items():
                 _note(connection, name, str(value))
 
     def pools(self) -> list[KnownPool]:
-        """Return the pools that the collector lists."""
+        """Return the series of pools that the collector lists."""
         with self._transaction() as connection:
             return read_pools(connection)
 
     def held(self) -> list[Held]:
-        """Return the counts of each pool, also of those that are no longer listed."""
+        """Return the counts of each series of pools, also of those that are no longer listed."""
         with self._transaction() as connection:
             return read_held(connection)
 
@@ -131,7 +131,10 @@ class RelayStore(Database):
         """Return the batches that are being forwarded."""
         with self._transaction() as connection:
             rows = connection.execute(_ON_THEIR_WAY).all()
-        return [Frozen(number, Pool.parse(pool), SUITES[suite], *sizes) for number, pool, suite, *sizes in rows]
+        return [
+            Frozen(number, Pool.of(series, period), SUITES[suite], *sizes)
+            for number, series, period, suite, *sizes in rows
+        ]
 
     def body(self, batch: Frozen, after: bytes = b"") -> list[SealedRow]:
         """Return the reports of the first body of a batch after a digest; none after the last.
@@ -153,16 +156,18 @@ class RelayStore(Database):
             _add_to_pool(connection, batch.number, forwarded=gone, unread=unread)
             delete_if_empty(connection, batch.number)
 
-    def drop(self, before: date) -> int:
+    def drop(self, before: date, is_over: Callable[[Pool], bool] = lambda _: True) -> int:
         """Drop what came before a day and is still too few, or was frozen before it and not accepted; return how many.
+
+        What is not frozen stays while its pool is not ``is_over``.
 
         Each transaction drops at most one body, because SQLite overwrites what it deletes: everything at once would not
         fit into the remaining space. Bodies are dropped whole, so that the others are the same when they are posted
         again.
         """
         dropped = 0
-        for number in self._numbers():
-            gone = 1
+        for number, pool in self._all():
+            gone = int(pool is None or is_over(pool))
             while gone:
                 with self._transaction(write=True) as connection:
                     gone = drop_part(connection, number, before)
@@ -192,9 +197,12 @@ class RelayStore(Database):
         with self._transaction() as connection:
             return _state(connection)
 
-    def _numbers(self) -> list[int]:
+    def _all(self) -> list[tuple[int, Pool | None]]:
+        """Return the number of each batch, and its pool if it is open."""
         with self._transaction() as connection:
-            return list(connection.scalars(sa.select(BATCHES.c.number)))
+            frozen = connection.scalars(sa.select(BATCHES.c.number).where(BATCHES.c.frozen.is_not(None))).all()
+            waiting = connection.execute(_OPEN).all()
+        return [(number, None) for number in frozen] + [(row.number, Pool.of(row.pool, row.period)) for row in waiting]
 
     @contextmanager
     def exclusive_lock(self, what: str, taken: str, wait: float = 0.0) -> Iterator[None]:
@@ -219,9 +227,9 @@ class RelayStore(Database):
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
     """Freeze the open batches that ``cut`` accepts. Later reports go into another batch."""
-    for number, pool, suite, length in connection.execute(_OPEN).all():
+    for number, series, period, suite, length in connection.execute(_OPEN.with_for_update(of=BATCHES)).all():
         total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
-        share = cut(SealedPool(Pool.parse(pool), SUITES[suite], length), total)
+        share = cut(SealedPool(Pool.of(series, period), SUITES[suite], length), total)
         if total and share is not None:
             fixed = {"frozen": day, "total": total, "share": share}
             connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))

@@ -1,6 +1,6 @@
 """JSON schemas of the bodies that the API takes and returns. Those of estimates are in ``reading.summaries``."""
 
-from dither_shared.sealed import SUITES
+from dither_shared.seal_key import SUITES
 from dither_shared.wire import LONGEST_STRATUM
 
 from ..analysis import combine, compare, retention, trend

@@ -7,7 +7,7 @@ import click
 
 from dither_shared import ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
-from dither_shared.sealed import SUITES, SealKey, Suite
+from dither_shared.seal_key import SUITES, SealKey, Suite
 
 from ..config.settings import seal_file
 from .options import Found, settings_options

@@ -16,11 +16,6 @@ _CONDITIONS = (
     "(dither-sim shuffle --forged 10% subtracts forged ones)."
 )
 
-_LATE = (
-    "A device may have one report here for each period, and more if some came late: it was offline, or its relay "
-    "waited for others; dither-sim shuffle --own 4 says what four in one batch reveal."
-)
-
 _MOST_DELTA = 1e-6
 """Maximum δ, the probability with which the bound on ε may fail; it is smaller for many reports."""
 
@@ -32,7 +27,7 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
     """Return the field ``sealed`` of an answer, if any of its reports came sealed.
 
     With a ``metric`` it includes the epsilon after shuffling for a device with one report in each of ``periods``
-    periods, which takes a second or two to compute the first time.
+    periods, so in as many batches, which takes a second or two to compute the first time.
     """
     if sealed is None:
         return {}
@@ -57,20 +52,17 @@ def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
     )
     if worth["periods"] > 1:
         together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
-        each += f", and that of {worth['periods']:,} of one device, however they fell into batches, {together}"
+        each += f", and that of {worth['periods']:,} of one device, one in each period, {together}"
     yield f"To someone who sees all reports of a batch and nothing else, for {each}."
-    if worth["late"]:
-        yield _LATE
     yield _CONDITIONS
 
 
 def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
-    """Return the ε of shuffled reports: of one, and of one per period, in whichever batches they are.
+    """Return the ε of shuffled reports: of one, and of one per period, each in a batch of its own.
 
-    The collector cannot know which batches hold the reports of a device: even without delay a batch has reports of two
-    days, because the hour of a relay divides days. n is what the relay claims less what was not counted, and at most
-    the number of reports that came, because a relay may claim any number. It is rounded down, so that few values are
-    ever computed and none promises too much.
+    No batch has reports of two periods, because rows are sealed for one. n is what the relay claims less what was not
+    counted, and at most the number of reports that came, because a relay may claim any number. It is rounded down, so
+    that few values are ever computed and none promises too much.
     """
     least = min(max(1, min(sealed.least_total - sealed.refused, sealed.reports)), _MOST)
     among = least - least % 10 ** max(0, len(str(least)) - 2)
@@ -78,11 +70,10 @@ def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
     found = amplified(metric.mechanism, among, delta)
     if found.reason is not None:
         return {"none": found.reason}
-    all_own = amplified(metric.mechanism, among, delta, own=periods)
+    epsilon, lost = found.after(periods)
     worth = {"reports": among, "delta": delta, "epsilon": found.best, "any_law": found.generic}
     bound = {} if found.blanket is None else {"this_law": found.blanket}
-    together = {"together": all_own.best, "together_delta": all_own.lost}
-    return worth | bound | {"periods": periods} | together | {"late": metric.period != "once"}
+    return worth | bound | {"periods": periods, "together": epsilon, "together_delta": lost}
 
 
 def folded(up_to: datetime | None) -> dict[str, str]:

@@ -67,6 +67,7 @@ TEXTS = {
     "fact.seal": "Versiegelt für",
     "fact.odds": "Was eine Meldung verrät",
     "fact.cost": "Verlust an Privatsphäre",
+    "fact.mixed": "Vom Relay gemischt",
     "fact.mechanism": "Verfahren",
     "fact.version": "Version",
     "fact.example": "Eine Sendung, zum Beispiel",
@@ -104,6 +105,7 @@ TEXTS = {
     "cost.once": "Epsilon {one}, einmal",
     "cost.each": "Epsilon {one} für eine Meldung, {few} für {some}, {more} für {many}: jede Meldung kostet noch einmal so viel",
     "cost.lasting": "Epsilon {one} für eine Meldung, {few} für {some}, {more} für {many} und {forever} insgesamt, solange die Antwort dieselbe bleibt; jede neue Antwort kostet bis zu {forever} mehr",
+    "mixed": "wenn Relay und Sammelserver getrennt bleiben, Epsilon {one} für jede Meldung, weil sie mit denen von mindestens {others} anderen Geräten gemischt wird (außer mit einer Wahrscheinlichkeit von etwa {delta}); wenn sie zusammenarbeiten, Epsilon {alone}",
     "cost.cap": "insgesamt nie mehr als {cap}",
     "cost.hides": "dass eine dauerhafte Antwort wiederholt wird, verbirgt Ihre Antwort, aber nicht, wann sie sich ändert",
     # Wie um Zustimmung gebeten wird.

@@ -67,6 +67,7 @@ TEXTS = {
     "fact.seal": "Sealed for",
     "fact.odds": "What a report tells",
     "fact.cost": "Privacy loss",
+    "fact.mixed": "Mixed by the relay",
     "fact.mechanism": "Mechanism",
     "fact.version": "Version",
     "fact.example": "An upload, for example",
@@ -104,6 +105,7 @@ TEXTS = {
     "cost.once": "epsilon {one}, once",
     "cost.each": "epsilon {one} for one report, {few} for {some}, {more} for {many}: each report costs the same again",
     "cost.lasting": "epsilon {one} for one report, {few} for {some}, {more} for {many} and {forever} in total while the answer stays the same; each new answer costs up to {forever} more",
+    "mixed": "if relay and collector keep apart, epsilon {one} for each report, because it is mixed with those of at least {others} other devices (except with a probability of about {delta}); if they work together, epsilon {alone}",
     "cost.cap": "never more than {cap} in all",
     "cost.hides": "repeating one permanent answer hides your answer, but not when it changes",
     # How consent is asked.

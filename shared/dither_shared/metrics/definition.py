@@ -16,17 +16,17 @@ from ..mechanisms.checks import checked_count, checked_size
 from ..questions import QUESTIONS
 from ..questions.fields import NAME, Fields
 from ..questions.question import Question
-from ..sealed import SealKey
+from ..seal_key import SealKey
 from . import events
-from .metric import Metric, Tier
+from .metric import Metric, Mixed, Tier
 from .period import Period
 from .strata import Strata
 from .survey import Survey, with_surveys
 
-_COMMON = frozenset(
-    {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of"}
-    | {"of", "after"}
-)
+_COMMON = frozenset({
+    "description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of", "mixed",
+    "of", "after",
+})  # fmt: skip
 
 _AUTO = "auto"
 
@@ -127,9 +127,40 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         of=formed,
         after=events.after(fields),
     )
+    if "mixed" in fields:
+        metric = replace(metric, mixed=_mixed(fields.table("mixed", _MIXED), metric.mechanism))
     if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
         raise ParameterError("cap", f"{metric.cap:g} is less than the cost of one answer, {metric.charge:.6g}")
     return metric
+
+
+_MIXED = "{epsilon = 0.5, least = 1000}"
+
+MOST_MIXED = 4.0
+"""The largest epsilon of a report that is sealed and mixed: it holds if relay and collector work together."""
+
+
+def _mixed(fields: Fields, mechanism: Mechanism) -> Mixed:
+    """Read what a batch promises; that it follows from the mechanism, the collector checks (it takes numpy)."""
+    if mechanism.memoised:
+        raise ParameterError("mixed", "a permanent draw links the reports of a device; leave permanent_epsilon out")
+    if mechanism.delta:
+        raise ParameterError("mixed", f"no bound is proven for {mechanism.name}, which has a delta of its own")
+    if mechanism.epsilon > MOST_MIXED:
+        raise ParameterError("epsilon", f"{mechanism.epsilon:.6g} is above {MOST_MIXED:g}, the most if mixed is set")
+    try:
+        fields.require_known({"epsilon", "least", "delta"})
+        least = checked_count(fields.number("least"), "least", 2, 10**8)
+        delta = float(fields.number("delta")) if "delta" in fields else Mixed.delta
+        epsilon = float(fields.number("epsilon"))
+        if not 0 < epsilon < mechanism.epsilon:
+            problem = f"{epsilon:g} is not between 0 and {mechanism.epsilon:.6g}, what a report costs unmixed"
+            raise ParameterError("epsilon", problem)
+        if not 0 < delta < 1 / least:
+            raise ParameterError("delta", f"{delta:g} is not between 0 and 1/{least}, one report of a batch")
+    except ParameterError as error:
+        raise error.within("mixed.") from None
+    return Mixed(epsilon, least, delta)
 
 
 def _survey(fields: Fields) -> Survey | None:

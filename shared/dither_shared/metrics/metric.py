@@ -14,6 +14,7 @@
     one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
     strata = {platform = ["linux", "mac"]}  # attributes that are not secret, sent in the clear beside a report
+    mixed = {epsilon = 0.5, least = 1000}  # sealed: what a report costs in a batch that a relay has mixed
     why = "To drop themes nobody uses"    # shown to the person who is asked, besides the question:
     owner = "ui@example.org"              # who reads the answers,
     expires = 2027-06-30                  # the last day on which it is asked,
@@ -26,7 +27,7 @@ Mechanism, parameters and epsilon come from here and from nowhere else: nothing 
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Literal
 
@@ -36,7 +37,7 @@ from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Question
-from ..sealed import SealKey
+from ..seal_key import SealKey
 from .events import Of
 from .period import Period
 from .strata import Strata
@@ -47,13 +48,27 @@ Tier = Literal["technical", "interaction", "content", "sensitive"]
 
 
 @dataclass(frozen=True)
+class Mixed:
+    """The privacy loss of one report to someone who sees a whole batch of sealed reports, but not who sent which.
+
+    It is at most ``epsilon``, with ``delta``, if the batch has at least ``least`` honest reports, and if relay and
+    collector do not work together. The collector checks that this follows from the mechanism.
+    """
+
+    epsilon: float
+    least: int
+    delta: float = 1e-6
+
+
+@dataclass(frozen=True)
 class Metric:
     """One question that an app asks: what may be answered, by which mechanism, and how often.
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
     person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear. ``seal`` is
     the collector's key that reports are sealed for, if they go through a relay; it is not part of the version. ``of``
-    says what the device forms the answer of, and ``after`` how many days it must have been in use (events.py).
+    says what the device forms the answer of, and ``after`` how many days it must have been in use (events.py);
+    ``mixed`` is what sealed reports are promised beside their epsilon.
     """
 
     name: str
@@ -71,6 +86,12 @@ class Metric:
     seal: SealKey | None = None
     of: Of | None = None
     after: int = 0
+    mixed: Mixed | None = None
+
+    @property
+    def least(self) -> int:
+        """The least number of sealed reports that may leave a relay together, as their pool says."""
+        return 1 if self.mixed is None else self.mixed.least
 
     @property
     def charge(self) -> float:
@@ -101,6 +122,8 @@ class Metric:
             basis["of"] = [self.of, self.period]
         if self.after:
             basis["after"] = self.after
+        if self.mixed is not None:
+            basis["mixed"] = asdict(self.mixed)
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode("ascii")).hexdigest()[:16]
 

@@ -9,6 +9,7 @@ import pytest
 from client.devices import BROWSER, THEME
 from client.seals import KEY
 from dither import __main__ as program
+from dither.cli.compile import refusals
 from dither.cli.lint import hints, lint
 from dither_shared import Metric, RandomizedResponse, Strata, parse_metrics
 
@@ -134,3 +135,11 @@ def test_one_name_and_one_list_for_all_metrics() -> None:
         "metrics.other.strata.platform: metrics.right lists other values; a value that one of them does not list "
         'goes to "other"',
     ]
+
+
+def test_a_promise_of_a_batch_without_a_relay_has_no_effect_and_is_not_compiled() -> None:
+    text = '[metrics.x]\ntype = "boolean"\nepsilon = 2.0\nmixed = {epsilon = 0.9, least = 1000}\n'
+    (metric,) = parse_metrics(text).values()
+    found = lint([metric], date(2026, 11, 20))
+    assert any(one.startswith("metrics.x.mixed: has no effect without [seal]") for one in found)
+    assert [refusal.place for refusal in refusals(metric)] == ["metrics.x.mixed"]

@@ -3,8 +3,8 @@
 import pytest
 
 from client.devices import METRICS
-from client.seals import KEY, sealing
-from dither.reporting.bodies import CLEAR, SEALED, Body, kind_for, kind_of, read, sealed
+from client.seals import sealing, shut
+from dither.reporting.bodies import CLEAR, SEALED, Body, kind_for, kind_of, read
 from dither_shared import Batch, WireError
 
 STRATA = (None, "linux", "mac os/beta", "linüx")
@@ -13,10 +13,10 @@ STRATA = (None, "linux", "mac os/beta", "linüx")
 @pytest.mark.parametrize("stratum", STRATA)
 def test_body_of_either_kind_shows_metric_version_and_stratum(stratum: str | None) -> None:
     batch = Batch("a" * 32, "theme", "b" * 16, b"row", stratum)
-    clear, shut = batch.encode(), sealed(batch, KEY)
-    assert (kind_of(clear), kind_of(shut)) == (CLEAR, SEALED)
+    clear, closed = batch.encode(), shut(batch)
+    assert (kind_of(clear), kind_of(closed)) == (CLEAR, SEALED)
     assert read(clear) == Body("theme", "b" * 16, stratum, b"row")
-    assert read(shut) == Body("theme", "b" * 16, stratum, b"")
+    assert read(closed) == Body("theme", "b" * 16, stratum, b"")
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"pool":"theme"}', b'{"pool"', b"\xff"])

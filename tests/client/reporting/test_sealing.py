@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.devices import BROWSER, MOBILE
-from client.seals import KEY, KEYS, opened, sealing, take_package
+from client.seals import KEY, KEYS, opened, sealing, shut, take_package
 from client.test_processes import needs_fork
-from dither.reporting.bodies import SealError, build, read, require, sealed, sealer
+from dither.reporting.bodies import SealError, build, read, require, sealer
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedReport
 
 STRATA = Strata.of([("platform", ["linux", "mac os", "linüx"]), ("channel", ["stable", "beta"])])
 BATCH = Batch("a" * 32, "theme", "b" * 16, b"row")
@@ -89,7 +90,7 @@ def test_the_package_seals_as_the_rfc_says() -> None:
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
 def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
-    body = sealed(BATCH, KEYS[suite.name])
+    body = shut(BATCH, KEYS[suite.name])
     report = SealedReport.decode(body)
     assert report.pool == Pool("theme", "b" * 16)
     assert len(report.sealed) == len(b"row") + suite.overhead
@@ -98,14 +99,14 @@ def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
 
 
 def test_what_is_sealed_for_one_pool_opens_in_no_other() -> None:
-    report = SealedReport.decode(sealed(BATCH, KEY))
+    report = SealedReport.decode(shut(BATCH, KEY))
     for pool in (Pool("them", "b" * 16), Pool("theme", "c" * 16), Pool("theme", "b" * 16, "linux")):
         with pytest.raises(InvalidTag):
             opened(SealedReport(pool, report.sealed).encode())
 
 
 def test_sealing_twice_shares_no_bytes() -> None:
-    pieces = [SealedReport.decode(sealed(BATCH, KEY)).sealed for _ in range(100)]
+    pieces = [SealedReport.decode(shut(BATCH, KEY)).sealed for _ in range(100)]
     assert len({piece[:32] for piece in pieces}) == len({piece[32:] for piece in pieces}) == 100
 
 
@@ -116,13 +117,13 @@ def test_sealing_in_forked_children_shares_no_bytes() -> None:
     reading, writing = os.pipe()
     for _ in range(3):
         if os.fork() == 0:
-            os.write(writing, SealedReport.decode(sealed(BATCH, KEY)).sealed)
+            os.write(writing, SealedReport.decode(shut(BATCH, KEY)).sealed)
             os._exit(0)
         os.wait()
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         told = pipe.read()
-    ours = SealedReport.decode(sealed(BATCH, KEY)).sealed
+    ours = SealedReport.decode(shut(BATCH, KEY)).sealed
     size = len(ours)
     assert len(told) == 3 * size
     assert len({ours[:32], *(told[start : start + 32] for start in range(0, len(told), size))}) == 4
@@ -187,4 +188,4 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
             look()
     monkeypatch.undo()
     require()
-    assert sealed(BATCH, KEY)
+    assert shut(BATCH, KEY)

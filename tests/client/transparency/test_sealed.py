@@ -10,9 +10,11 @@ from client.devices import METRICS, Make
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from dither import __main__ as program
 from dither.cli.users import run
+from dither.consent.rules import terms
 from dither.reporting.bodies import read
 from dither.transparency.explain import catalogue
 from dither_shared import Report, Strata
+from dither_shared.metrics.metric import Mixed
 
 WHO = (
     "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report.",
@@ -93,3 +95,24 @@ def test_a_stratum_is_told_in_the_clear(make: Make) -> None:
     client.record("mobile", True)
     (body,) = client.preview()
     assert client.explain(body).endswith("not even this device; in the clear: platform mac os")
+
+
+def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_work_together(make: Make) -> None:
+    mixed = dataclasses.replace(METRICS["theme"], mixed=Mixed(0.25, 1000))
+    text = make(metrics={"theme": mixed}, seal=KEY).consent_text()
+    assert (
+        "Mixed by the relay: if relay and collector keep apart, epsilon 0.25 for each report, mixed with those of at "
+        "least 999 other devices (except with a probability of about 1e-06); if they work together, epsilon 1\n"
+    ) in text
+    assert '"pool":"theme/' in text
+    assert "/1000" in text
+    assert "Mixed by the relay" not in make(seal=KEY).consent_text()
+
+
+def test_a_promise_of_a_batch_changes_the_version_and_asks_again() -> None:
+    plain, mixed, other = (
+        dataclasses.replace(METRICS["theme"], mixed=one) for one in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
+    )
+    assert len({metric.version for metric in (plain, mixed, other)}) == 3
+    assert plain.version == METRICS["theme"].version
+    assert len({terms(metric) for metric in (plain, mixed, other)}) == 3

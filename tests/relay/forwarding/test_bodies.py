@@ -4,7 +4,8 @@ from itertools import product
 
 from dither_relay.forwarding.rounds import body_of, reports_per_body
 from dither_relay.store import Frozen, SealedPool
-from dither_shared.sealed import SUITES, Pool, SealedBatch
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool, SealedBatch
 from relay.relaying import SEALED, rows
 
 WIDE = SealedPool(Pool("theme", "0" * 16, "é" * 40), SUITES["xwing"], 5000)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
 from dither_relay.forwarding.forwarder import Forwarder
 from dither_relay.forwarding.rounds import Rounds, Rules
@@ -53,9 +54,10 @@ def hold_today(store: RelayStore, sealed: Sequence[bytes]) -> None:
 
 def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> Forwarder:
     asked, rules = CollectorClient(collector.url, "", PATIENCE), Rules(5, 14, 45)
+    calendar = Calendar(lambda: clock.now().date(), 1, 14)
     return Forwarder(
         store,
-        lambda goes_on: Rounds(store, asked, rules, lambda: store.day or clock.now().date(), goes_on),
+        lambda goes_on: Rounds(store, asked, rules, calendar, lambda: store.day or clock.now().date(), goes_on),
         AT,
         clock.now,
         clock.monotonic,

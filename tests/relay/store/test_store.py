@@ -188,10 +188,10 @@ def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
         assert b"theme" not in bytes_of(tmp_path)
         before = {one.digest: one.number for one in store.pools()}
         hold(store, rows(3))
-        assert {one.pool for one in store.held()} == {str(THEME), LAYOUT.digest}
+        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.digest}
         store.list_pools(LISTED, LIMITS)
         hold(store, rows(3, 1), pool=2)
-        assert {one.pool for one in store.held()} == {str(THEME), str(LAYOUT)}
+        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.series}
         assert {one.digest: one.number for one in store.pools()} == before
 
 

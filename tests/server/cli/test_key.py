@@ -14,7 +14,7 @@ from dither_server.cli.examination.findings import CheckResult, Level
 from dither_server.ingest.sealed.key_file import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
-from dither_shared.sealed import SUITES
+from dither_shared.seal_key import SUITES
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, sealed_upload
 from server.ingest.sealed.sealing import drawn, keep

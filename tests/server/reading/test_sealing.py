@@ -73,17 +73,15 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
         worth = about_sealed(Sealed(3, 2_000_000, least, 0), THEME, 30)["sealed"]["shuffled"]
         bound = amplified(THEME.mechanism, among, delta)
         assert (worth["reports"], worth["delta"], worth["epsilon"]) == (among, delta, bound.best)
-        own = amplified(THEME.mechanism, among, delta, own=30)
-        assert (worth["together"], worth["together_delta"], worth["late"]) == (own.best, own.lost, True)
-        assert worth["together"] > bound.after(30)[0]
+        assert (worth["together"], worth["together_delta"]) == bound.after(30)
+        assert worth["together"] <= amplified(THEME.mechanism, among, delta, own=30).best
         assert worth["epsilon"] >= amplified(THEME.mechanism, least, delta).best
     assert about_sealed(Sealed(3, 20_000, 10_999, 1_000), THEME)["sealed"]["shuffled"]["reports"] == 9_900
     assert about_sealed(Sealed(3, 20, 9, 10), THEME)["sealed"]["shuffled"]["epsilon"] == THEME.mechanism.epsilon
     told = about_sealed(Sealed(3, 20_000, 10_999, 0), THEME, 30)["sealed"]
-    _, worth_in_words, late, conditions = words_of_sealed(told)
+    _, worth_in_words, conditions = words_of_sealed(told)
     assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
-    assert "that of 30 of one device, however they fell into batches, ε = " in worth_in_words
-    assert late.startswith("A device may have one report here for each period, and more if some came late: it was ")
+    assert "that of 30 of one device, one in each period, ε = " in worth_in_words
     worth = told["shuffled"]
     for shown, bound in zip(
         re.findall("[εδ] (?:= |of one report is )([0-9.e-]+)", worth_in_words),
@@ -94,9 +92,8 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
     assert conditions.startswith("This does not replace ε, and is true only if ")
     for one in CONDITIONS:
         assert one in conditions
-    (_, alone, late, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
+    (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
     assert "one device" not in alone
-    assert "its relay waited for others" in late  # one day on which reports came may be a batch of four days
 
 
 def test_relay_cannot_claim_more_reports_than_have_come() -> None:
@@ -105,16 +102,6 @@ def test_relay_cannot_claim_more_reports_than_have_come() -> None:
         assert worth["reports"] == reports
         assert worth["epsilon"] == amplified(THEME.mechanism, reports, worth["delta"]).best
         assert about_sealed(Sealed(2, reports, reports, 0), THEME)["sealed"]["shuffled"] == worth
-
-
-def test_metric_of_period_once_has_no_late_reports() -> None:
-    once = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", 'epsilon = 1.0\nperiod = "once"', 1))["theme"]
-    assert once.period == "once"
-    told = about_sealed(Sealed(1, 9_000, 9_000, 0), once)["sealed"]
-    assert told["shuffled"]["late"] is False
-    _, worth, conditions = words_of_sealed(told)
-    assert "the ε of one report is" in worth
-    assert conditions.startswith("This does not replace ε")
 
 
 def test_overview_page_counts_sealed_refusals_by_report(app: Flask, client: FlaskClient) -> None:

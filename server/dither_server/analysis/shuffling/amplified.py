@@ -11,6 +11,7 @@ from dither_shared.primitives.probability import float_above
 
 from ..composition import Part, optimal
 from .blanket import blanket_epsilon
+from .envelope import finite_law
 from .generic import checked_shuffle, generic_epsilon
 
 CONDITIONS = (
@@ -33,7 +34,7 @@ class Amplified:
 
     - ``local``: ε₀, its loss without the shuffle, which holds whatever becomes of the batch;
     - ``generic``: an ε with ``delta`` for any mechanism of that ε₀, None where there is no amplification;
-    - ``blanket``: the same by the law of the mechanism, None where it has more than two levels;
+    - ``blanket``: the same by the law of the mechanism, None where it has more than two levels and too many reports;
     - ``reason``: why there is no amplification, or None;
     - ``own``: how many reports of one device these bounds are of, all together, in this batch or in several such.
     """
@@ -96,10 +97,10 @@ def amplified(mechanism: Mechanism, reports: int, delta: float, forged: float = 
 
 @lru_cache(maxsize=256)
 def _amplified(mechanism: Mechanism, honest: int, delta: float, own: int) -> Amplified:
-    local, law = mechanism.epsilon, mechanism.two_level
-    reason = _reason(mechanism)
+    local, reason = mechanism.epsilon, _reason(mechanism)
     if reason is not None:
         return Amplified(honest, delta, local, reason=reason, own=own)
+    law = mechanism.two_level or finite_law(mechanism)
     most = float_above(own * Fraction(local))
     blanket = None if law is None else min(most, blanket_epsilon(law, honest, delta, own))
     return Amplified(honest, delta, local, min(most, generic_epsilon(local, honest, delta, own)), blanket, own=own)

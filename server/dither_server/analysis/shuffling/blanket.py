@@ -1,4 +1,4 @@
-"""What shuffling is worth to a mechanism of two levels: the privacy blanket.
+"""What shuffling is worth to a mechanism of two levels, or of few reports: the privacy blanket.
 
 With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Those that are so drawn hide
 the one in question, even if all other reports are known (Balle, Bell, Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837,
@@ -13,8 +13,9 @@ lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and over
 More overlap makes δ less, for both pairs of values that it moves have one mean, and those that it moves to lie between
 the others. So the least overlap of any two values is safe for all.
 
-The law of the sum is exact but for this: each X is split on a lattice such that it keeps its mean. That makes δ more,
-never less (Jensen), and the lattice is so fine that the variance grows by less than a thousandth.
+For other laws of few reports X is that of ``envelope.py``. The law of the sum is exact but for this: each X is split on
+a lattice such that it keeps its mean. That makes δ more, never less (Jensen), and the lattice is so fine that the
+variance grows by less than a thousandth.
 """
 
 import math
@@ -24,6 +25,7 @@ import numpy as np
 from dither_shared.primitives.probability import float_above
 from dither_shared.primitives.two_level import TwoLevel
 
+from .envelope import FiniteLaw
 from .generic import MARGIN, checked_shuffle, group_epsilon
 from .lattice import OUTSIDE, StepLaw, TiltedSum
 
@@ -37,7 +39,10 @@ _COARSEST = 60
 """The lattice is from 2^60 times to 2^-60 times the greatest value."""
 
 
-def blanket_epsilon(law: TwoLevel, reports: int, delta: float, own: int = 1) -> float:
+Law = TwoLevel | FiniteLaw
+
+
+def blanket_epsilon(law: Law, reports: int, delta: float, own: int = 1) -> float:
     """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among ``reports`` honest reports.
 
     It holds for all of ``own`` reports of one device together, in one batch or in several of as many reports. Never
@@ -46,16 +51,17 @@ def blanket_epsilon(law: TwoLevel, reports: int, delta: float, own: int = 1) -> 
     odds = float_above(law.ratio)
     most = math.log(odds) * (1 + 1e-15)
     checked_shuffle(most, reports, delta, own)
-    variance = 2 * float(law.blanket * (law.share - law.overlap)) * (odds - 1) ** 2
+    steps = _steps(law, 0.0)
+    variance = 0.0 if steps is None else steps.moments(0.0)[1]
     guess = math.sqrt(-2 * math.log(delta) * variance / reports)
     return group_epsilon(lambda loss: blanket_delta(law, reports, loss), most, delta, guess, own)
 
 
-def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
+def blanket_delta(law: Law, reports: int, after: float) -> float:
     """Return a δ for which a mechanism of that law is (``after``, δ)-private among ``reports`` honest reports."""
     steps = _steps(law, after)
-    if steps.values.max() <= 0:
-        return 0.0
+    if steps is None:  # a sum's positive part is no more than the sum of the positive parts
+        return min(1.0, MARGIN * law.alone(after)) if isinstance(law, FiniteLaw) else 0.0
     unit = _unit(steps, reports)
     steps = _split(steps, unit)
     found = steps.sum_of(reports, steps.tilt_to(0.0))
@@ -72,15 +78,17 @@ def _excess(law: TiltedSum) -> float:
     return float(weights @ (law.masses[above] + law.wrong)) + 2 * OUTSIDE * float(weights.max())
 
 
-def _steps(law: TwoLevel, after: float) -> StepLaw:
-    """Return the law of X."""
+def _steps(law: Law, after: float) -> StepLaw | None:
+    """Return the law of X, or None if it is never positive or, for a finite law, hardly ever."""
+    if isinstance(law, FiniteLaw):
+        return law.steps(after)
     odds, share, overlap = float_above(law.ratio), float(law.share), float(law.overlap)
     more = math.expm1(after)
     blanket = 1 / (1 + (odds - 1) * share)
     values = np.array([0.0, odds - 1 - more, 1 - odds - more * odds, -more * odds, -more])
     alone = share - overlap
     masses = blanket * np.array([(odds - 1) * share, alone, alone, overlap, max(0.0, 1 - 2 * share + overlap)])
-    return StepLaw(values[masses > 0], masses[masses > 0])
+    return StepLaw(values[masses > 0], masses[masses > 0]) if values[masses > 0].max() > 0 else None
 
 
 def _unit(steps: StepLaw, count: int) -> float:
@@ -109,4 +117,4 @@ def _split(steps: StepLaw, unit: float) -> StepLaw:
     parts = exact - below
     masses = np.bincount(places, np.concatenate([steps.masses * (1 - parts), steps.masses * parts]))
     kept = masses > 0
-    return StepLaw(values[kept], np.asarray(masses[kept], dtype=float))
+    return StepLaw(values[kept], np.asarray(masses[kept], dtype=float), steps.excess)

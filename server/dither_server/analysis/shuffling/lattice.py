@@ -40,15 +40,19 @@ class TiltedSum:
 
 @dataclass(frozen=True)
 class StepLaw:
-    """What one step may be, in any unit, and its probabilities, which sum to 1; two at least have opposite signs."""
+    """What one step may be, in any unit, and its probabilities, of which two at least have values of opposite signs.
+
+    They sum to 1, or to 1 + ``excess`` if they are upper bounds.
+    """
 
     values: Floats
     masses: Floats
+    excess: float = 0.0
 
     def log_moment(self, tilt: float | Floats) -> Floats:
         """Return ln E e^(tilt · X), for each tilt."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.log1p(np.expm1(np.multiply.outer(tilt, self.values)) @ self.masses))
+            return np.asarray(np.log1p(np.expm1(np.multiply.outer(tilt, self.values)) @ self.masses + self.excess))
 
     def tilted(self, tilt: float) -> Floats:
         """Return the probabilities of the values after a tilt."""

@@ -11,6 +11,7 @@ from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ...access.gatekeeper import Role
+from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ...ingest.sealed.key_file import KeyFile
@@ -59,6 +60,7 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
     metrics: dict[str, Metric] = {}
     try:
         metrics = config.load()
+        require_mixed(metrics.values())
     except ParameterError as error:
         yield _problem(str(error))
     else:

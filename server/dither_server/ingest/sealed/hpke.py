@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dither_shared import ParameterError
-from dither_shared.sealed import SealKey, Suite
+from dither_shared.seal_key import SealKey, Suite
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite as Hpke

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dither_shared import ParameterError
-from dither_shared.sealed import SealKey
+from dither_shared.seal_key import SealKey
 
 from ...store.errors import unwritten
 from ...store.lock import ProcessLock

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
-from dither_shared.sealed import Pool, SealKey, Suite
+from dither_shared.seal_key import SealKey, Suite
+from dither_shared.sealed import Pool
 
 from .hpke import Opener, opener
 from .key_file import KeyFile
@@ -45,7 +46,7 @@ class Keyring:
 
 
 def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
-    """Yield each pool of these metrics, in each version: its digest, suite, and the length of a sealed row.
+    """Yield each series of pools of these metrics, in each version: its digest, suite, and the length of a sealed row.
 
     Relays read this list to know which reports they may take. Digests reveal no name of a metric.
     """
@@ -53,7 +54,7 @@ def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite
         for version, metric in of_metric.items():
             strata = [None] if metric.strata is None else metric.strata.labels
             for stratum in strata:
-                pool = Pool(name, version, stratum).digest
+                pool = Pool(name, version, stratum, least=metric.least).digest
                 for suite in suites:
                     length = metric.mechanism.row_bytes + suite.overhead
                     yield {"pool": pool, "suite": suite.name, "length": length}

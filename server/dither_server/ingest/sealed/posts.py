@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import date
 from typing import NamedTuple
 from wsgiref.types import WSGIEnvironment
 
@@ -23,7 +24,9 @@ from dither_serving.logs import OnceAMinute
 from dither_serving.problems import Kind, Problem
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
-from dither_shared.sealed import SealedBatch, SealedReport, Suite
+from dither_shared.metrics.period import utc_today
+from dither_shared.seal_key import Suite
+from dither_shared.sealed import SealedBatch, SealedReport
 
 from ...prometheus import Prometheus
 from ...store import Sealing, Upload
@@ -190,7 +193,8 @@ class _Sent(NamedTuple):
 class SealedUpload(UploadFormat[_Sent, Place]):
     """The format of sealed bodies. If more than the share ``alarm`` of a body is refused, that is logged.
 
-    ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally.
+    ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally. A
+    pool is closed ``horizon`` days after its period, the days for which ids of rows are kept: none counts twice.
     """
 
     path = PATH
@@ -202,8 +206,12 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         alarm: float,
         prometheus: Prometheus,
         peer_of: Callable[[WSGIEnvironment], str],
+        today: Callable[[], date] = utc_today,
+        horizon: int = 45,
     ) -> None:
         self.keyring = keyring
+        self._today = today
+        self._horizon = horizon
         self.limit = min(rows_limit, MOST)
         self._alarm = alarm
         self._prometheus = prometheus
@@ -229,9 +237,11 @@ class SealedUpload(UploadFormat[_Sent, Place]):
     def upload(self, sent: _Sent, metric: Metric) -> Upload:
         """Return the rows that open and that a device could have sent, in the order of their sealed rows.
 
-        Raises WireError if they are not sealed rows of this metric, Problem if they cannot be opened now.
+        They count for the first day of their period. Raises WireError if they are not sealed rows of this metric,
+        Problem if they cannot be opened now, or may not: their period is not over, or they are too few.
         """
         batch = sent.batch
+        self._require_mixed(batch, metric)
         stratum = place_of(metric, batch.pool.stratum)
         with sent.place.turn():
             sealed = batch.split(metric.mechanism.row_bytes)
@@ -244,7 +254,23 @@ class SealedUpload(UploadFormat[_Sent, Place]):
             rows = sound(metric.mechanism, dict(zip(row_ids(batch, opened), opened.values(), strict=True)))
             ids = tuple(rows or row_ids(batch, tried))
         sealing = Sealing(ids, batch.total, refused=len(sealed) - len(rows))
-        return Upload(bytes.fromhex(batch.batch), metric, b"".join(rows.values()), stratum, sealing)
+        begun = None if batch.pool.days is None else date.fromordinal(batch.pool.days.start)
+        return Upload(bytes.fromhex(batch.batch), metric, b"".join(rows.values()), stratum, sealing, begun)
+
+    def _require_mixed(self, batch: SealedBatch, metric: Metric) -> None:
+        """Refuse a batch that a relay should have kept, before anything of it is opened."""
+        pool = batch.pool
+        if pool.least != metric.least:
+            raise WireError(f"pool: its least number of reports is not {metric.least}, as the definition says")
+        if batch.total < pool.least:
+            raise Problem(Kind.UNMIXED, f"total: below {pool.least}, the least number of reports of a batch here")
+        if pool.days is None:
+            return
+        over_for = self._today().toordinal() - pool.days.stop
+        if over_for < 0:
+            raise Problem(Kind.UNMIXED, "pool: its period is not over; send it again later")
+        if over_for >= self._horizon:  # the ids of rows that were counted may be forgotten
+            raise Problem(Kind.POOL_CLOSED, f"pool: its period ended {self._horizon} days ago or earlier")
 
     def _openers(self, suite: Suite) -> list[Opener]:
         try:

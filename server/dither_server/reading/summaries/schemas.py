@@ -52,13 +52,8 @@ _SHUFFLED: Json = {
             "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
             "periods": {"type": "integer", "minimum": 1},
             "together": NUMBER
-            | {"description": "The epsilon of a device with a report for each period, however they fell into batches."},
+            | {"description": "The epsilon of a device with a report in each period, each in a batch of its own."},
             "together_delta": NUMBER,
-            "late": {
-                "type": "boolean",
-                "description": "Whether a device may have more reports here than one for each period: late ones, "
-                "because it was offline or its relay waited for others. Each adds its own epsilon.",
-            },
         }),
     ],
 }  # fmt: skip

@@ -64,7 +64,8 @@ class Upload:
     """A batch that is ready to be counted: valid rows of a registered metric.
 
     ``stratum`` is the index of their stratum among those of the metric, 0 if it has none. The id ``batch`` counts once,
-    whatever comes under it later; if the rows came sealed, each row has an id of its own.
+    whatever comes under it later; if the rows came sealed, each row has an id of its own. ``begun`` is the first day of
+    the period that sealed rows are of, for which they count; all others count for the day on which they come.
     """
 
     batch: bytes
@@ -72,6 +73,7 @@ class Upload:
     rows: bytes
     stratum: int = 0
     sealing: Sealing | None = None
+    begun: date | None = None
 
     @property
     def reports(self) -> int:
@@ -126,10 +128,10 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
             fresh.append(left)
     if fresh:
         add_ids(connection, new, day)
-        for (version, stratum), blocks in _sums(fresh):
-            add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
-        for (version, stratum), sealed in _sealed(fresh).items():
-            add_sealed(connection, version, day, stratum, shard, sealed)
+        for (version, counted_on, stratum), blocks in _sums(fresh, day):
+            add_counts(connection, {"version": version, "day": counted_on, "stratum": stratum, "shard": shard}, blocks)
+        for (version, counted_on, stratum), sealed in _sealed(fresh, day).items():
+            add_sealed(connection, version, counted_on, stratum, shard, sealed)
     return [_outcome(upload, seen, disabled) for upload in uploads]
 
 
@@ -140,22 +142,30 @@ def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str])
     return UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.EMPTY
 
 
-def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]:
-    """Yield each version and stratum among the uploads with the blocks that its rows touch."""
-    rows: dict[tuple[str, int], tuple[Mechanism, list[bytes]]] = {}
+_Key = tuple[str, date, int]
+"""A version, the day for which reports count, and a stratum."""
+
+
+def _key(upload: Upload, today: date) -> _Key:
+    return upload.metric.version, upload.begun or today, upload.stratum
+
+
+def _sums(uploads: Iterable[Upload], today: date) -> Iterator[tuple[_Key, Blocks]]:
+    """Yield each version, day and stratum among the uploads with the blocks that its rows touch."""
+    rows: dict[_Key, tuple[Mechanism, list[bytes]]] = {}
     for upload in uploads:
-        part = rows.setdefault((upload.metric.version, upload.stratum), (upload.metric.mechanism, []))
+        part = rows.setdefault(_key(upload, today), (upload.metric.mechanism, []))
         part[1].append(upload.rows)
     for key, (mechanism, parts) in rows.items():
         yield key, to_blocks(mechanism, fold(mechanism, b"".join(parts)))
 
 
-def _sealed(uploads: Iterable[Upload]) -> dict[tuple[str, int], Sealed]:
-    """Return what came sealed, for each version and stratum that has sealed reports."""
-    sums: dict[tuple[str, int], Sealed] = {}
+def _sealed(uploads: Iterable[Upload], today: date) -> dict[_Key, Sealed]:
+    """Return what came sealed, for each version, day and stratum that has sealed reports."""
+    sums: dict[_Key, Sealed] = {}
     for upload in uploads:
         if upload.sealing is not None:
-            key = (upload.metric.version, upload.stratum)
+            key = _key(upload, today)
             one = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
             sums[key] = one.plus(sums.get(key))
     return sums

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import date
 from fractions import Fraction
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError, Strata
+from dither_shared.metrics.metric import Mixed
 from dither_shared.questions.fields import Fields
 
 from .schema import DISABLED, METRICS, TALLIES, Repository
@@ -124,6 +126,8 @@ def to_json(metric: Metric) -> str:
         definition["of"] = metric.of
     if metric.after:
         definition["after"] = metric.after
+    if metric.mixed is not None:
+        definition["mixed"] = asdict(metric.mixed)
     return json.dumps(definition, sort_keys=True, separators=(",", ":"))
 
 
@@ -158,6 +162,7 @@ def _read(definition: dict[str, Any], version: str) -> Metric:
         strata=Strata.of(definition["strata"]) if "strata" in definition else None,
         of=definition.get("of"),
         after=definition.get("after", 0),
+        mixed=Mixed(**definition["mixed"]) if "mixed" in definition else None,
     )
 
 

@@ -102,13 +102,20 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
 )
+@click.option(
+    "--relay",
+    is_flag=True,
+    help="Plan for reports that a relay mixes: --epsilon is that of a report in a whole batch, not that of the report.",
+)
+@click.option("--delta", callback=share, default="1e-6", show_default=True, help="With --relay: the δ of a batch.")
 @run_options
-def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
+def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: Any) -> None:
     """Show how many users an answer needs, how precise it is with the users you have, and what privacy it costs them.
 
     Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
     from .numbers import NumberPlanner
+    from .relay import RelayPlan
     from .shares import SelectionPlanner, SharePlanner, StringPlanner
 
     kinds: dict[SurveyType, type[Planner]] = {
@@ -119,5 +126,10 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
     }
     refuse_others(survey_type, fields_of(kinds))
     planner = kinds[survey_type].asked(asked)
+    if relay:
+        mixed = RelayPlan(planner, delta)
+        batches = mixed.rows()
+        run.show(batches, lambda: mixed.explain(batches))
+        return
     rows = planner.rows()
     run.show(rows, lambda: planner.explain(rows))

@@ -12,7 +12,8 @@ from dither.reporting.bodies import sealer
 from dither_server.ingest.sealed.hpke import draw_key
 from dither_server.ingest.sealed.key_file import KeyFile, SecretKey
 from dither_shared import Metric
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedBatch
 from server.collecting import rows_of
 
 MADE = date(2026, 11, 20)

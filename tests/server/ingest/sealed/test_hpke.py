@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from dither_server.ingest.sealed.hpke import draw_key, opener, require_cryptography
 from dither_server.ingest.sealed.key_file import SecretKey
 from dither_shared import ParameterError
-from dither_shared.sealed import SUITES, SealKey
+from dither_shared.seal_key import SUITES, SealKey
 from server.collecting import THEME
 from server.ingest.sealed.sealing import drawn, pool, seal
 from server.ingest.sealed.xwing_vectors import HPKE, XWING, Encapsulation
@@ -79,7 +79,7 @@ def test_the_sender_of_this_file_is_that_of_the_rfc() -> None:
 def test_row_sealed_by_the_rfc_opens_for_its_key_and_pool_alone() -> None:
     key, other = drawn(), drawn()
     opened, not_opened = opener(key.public, key.private), opener(other.public, other.private)
-    info = b"dither sealed 1\0" + f"theme/{THEME.version}".encode()
+    info = b"dither sealed 1\0" + f"theme/{THEME.version}/once/1".encode()
     sealed = sealed_by_the_book(b"row", key.public.public, info, b"", X25519PrivateKey.generate())
     assert len(sealed) == 3 + SUITES["x25519"].overhead
     assert opened(sealed, info) == b"row" == opened(sealed, pool(THEME).info)

@@ -7,8 +7,9 @@ import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,7 +26,8 @@ from dither_server.ingest.sealed.posts import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedBatch, SealedReport
 from server.collecting import (
     LAYOUT,
     METRICS,
@@ -444,3 +446,73 @@ def test_of_rows_that_open_those_are_counted_that_a_device_could_have_sent() -> 
             named = {place.to_bytes(16, "big"): row for place, row in enumerate(some)}
             right = {name: row for name, row in named.items() if is_counted(metric, row)}
             assert sound(metric.mechanism, named) == right, metric.name
+
+
+PROMISE = "period = 'week'\nmixed = {epsilon = 0.5, least = 20, delta = 0.01}\n"
+MIXED = parse_metrics(f"[metrics.theme]\ntype = 'boolean'\nepsilon = 1.0\n{PROMISE}")["theme"]
+WEEK = Pool("theme", MIXED.version, None, "week-2026-11-09", 20)
+"""The week that ends on Monday, 16 November."""
+
+
+@contextmanager
+def weekly(folder: Path, today: date) -> Iterator[Flask]:
+    """A collector of the weekly question on a day."""
+    app = create_app(config(folder, metrics={"theme": MIXED}, today=lambda: today))
+    try:
+        yield app
+    finally:
+        collector_of(app).close()
+
+
+def batch_in(where: Pool, key: SecretKey, count: int = 20, total: int | None = None) -> bytes:
+    sealed = [seal(row, key.public, where) for row in split(MIXED, rows_of(MIXED, count, value=True))]
+    return SealedBatch.of(where, SUITES["x25519"], total or count, sealed).encode()
+
+
+@pytest.mark.parametrize(
+    ("today", "status", "kind"),
+    [
+        (date(2026, 11, 15), 409, "unmixed"),
+        (date(2026, 11, 16), 202, ""),
+        (date(2026, 12, 30), 202, ""),
+        (date(2026, 12, 31), 422, "pool-closed"),
+    ],
+)
+def test_a_batch_counts_for_its_period_when_that_is_over_until_rows_may_be_forgotten(
+    today: date, status: int, kind: str, key: SecretKey, tmp_path: Path
+) -> None:
+    with weekly(tmp_path, today) as app:
+        answer = post(app.test_client(), batch_in(WEEK, key))
+        assert answer.status_code == status, answer.data
+        if status != 202:
+            assert problem(answer) == (status, kind)
+            return
+        store = collector_of(app).store
+        assert (store.tally(MIXED).total, store.tally(MIXED, until=date(2026, 11, 9)).total) == (20, 20)
+        assert store.sealed(MIXED, until=date(2026, 11, 9)) == Sealed(1, 20, 20, 0)
+
+
+def test_a_relay_that_forwards_early_or_too_little_is_refused_before_anything_is_opened(
+    key: SecretKey, tmp_path: Path
+) -> None:
+    with weekly(tmp_path, date(2026, 11, 18)) as app:
+        door = app.test_client()
+        now = WEEK._replace(period="week-2026-11-16")
+        for body in (batch_in(now, key), batch_in(WEEK, key, 19), batch_in(WEEK, key, 19, 19)):
+            answer = post(door, body)
+            assert problem(answer) == (409, "unmixed")
+        for least in (1, 19, 21):  # a pool that the definition does not have
+            assert problem(post(door, batch_in(WEEK._replace(least=least), key, 21)))[1] == "malformed"
+        assert collector_of(app).store.tally(MIXED).total == 0
+        early = SealedBatch.decode(batch_in(now, key))
+        moved = SealedBatch.of(WEEK, early.suite, 20, early.split(MIXED.mechanism.row_bytes))
+        assert problem(post(door, moved.encode())) == (400, "sealed")  # rows of a week open in no other
+
+
+def test_two_periods_in_one_group_of_uploads_count_for_two_days(key: SecretKey, tmp_path: Path) -> None:
+    with weekly(tmp_path, date(2026, 11, 30)) as app:
+        door = app.test_client()
+        for monday, count in ((date(2026, 11, 9), 20), (date(2026, 11, 16), 25)):
+            assert post(door, batch_in(WEEK._replace(period=f"week-{monday}"), key, count)).status_code == 202
+        assert collector_of(app).store.tally(MIXED, until=date(2026, 11, 15)).total == 20
+        assert collector_of(app).store.tally(MIXED, since=date(2026, 11, 16)).total == 25

@@ -1,0 +1,153 @@
+"""Whatever devices, relays and their crashes do, no batch has two reports of a device.
+
+Devices report as the client's ledger lets them: at most once in each period that their clock shows, never for an
+earlier one; a report that waits is sent again, byte for byte, to whichever relay. The collector here keeps all that
+relays send; it knows whose row is whose, as no collector does.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import shake_128
+from pathlib import Path
+
+import pytest
+
+from dither_relay.calendar import Calendar
+from dither_relay.collector import CollectorClient, PoolList, Receipt, TroubleError
+from dither_relay.forwarding.rounds import Rounds, Rules
+from dither_relay.store import Arrival, RelayStore
+from dither_serving.problems import Problem
+from dither_shared.sealed import Pool, SealedBatch, pool_period
+from relay.relaying import LENGTH, LIMITS, LISTED, THEME, url_of
+
+START = date(2026, 11, 16).toordinal()
+DEVICES, RELAYS, LEAST = 8, 2, 2
+
+
+class Watcher(CollectorClient):
+    """Takes everything, but its answer may be lost."""
+
+    def __init__(self) -> None:
+        super().__init__("http://localhost", "", 1)
+        self.batches: list[SealedBatch] = []
+        self.losses: list[bool] = []
+
+    def listing(self) -> PoolList:
+        return PoolList(LISTED, 5, 1 << 20)
+
+    def post(self, body: bytes) -> Receipt:
+        self.batches.append(SealedBatch.decode(body))
+        if self.losses and self.losses.pop():
+            raise TroubleError("lost")
+        return Receipt(len(self.batches[-1].split(LENGTH - 48)), 0)
+
+
+@dataclass
+class Device:
+    """Draws reports as the ledger says, and keeps them all: it may send each again at any time."""
+
+    number: int
+    last: int = 0
+    reports: list[Arrival] = field(default_factory=list)
+
+    def report(self, period: str, today: int) -> None:
+        pool = THEME._replace(period=pool_period(period, today))
+        if pool.days is None and any(one.pool == pool for one in self.reports):
+            return
+        if pool.days is not None and pool.days.start <= self.last:
+            return
+        self.last = max(self.last, today)
+        row = shake_128(f"{self.number} {len(self.reports)}".encode()).digest(LENGTH)
+        self.reports.append(Arrival(1, pool, row))
+
+
+@contextmanager
+def relay_at(folder: Path) -> Iterator[RelayStore]:
+    with closing(RelayStore(url_of(folder))) as store:
+        store.list_pools(LISTED, LIMITS | {"batch_limit": 3})
+        yield store
+
+
+class World:
+    """Relays, devices and a collector, each of whose moves is drawn by a seed."""
+
+    def __init__(self, folder: Path, seed: int, stack: ExitStack) -> None:
+        self.chance = random.Random(seed)
+        self.watcher = Watcher()
+        self.devices = [Device(number) for number in range(DEVICES)]
+        self.today = START
+        self.ahead = [0] * RELAYS  # days by which the clock of each relay is wrong
+        self.folders = [folder / str(number) for number in range(RELAYS)]
+        self._stack = stack
+        for one in self.folders:
+            one.mkdir()
+        self.stores = [stack.enter_context(relay_at(one)) for one in self.folders]
+
+    def calendar(self, relay: int) -> Calendar:
+        return Calendar(lambda: date.fromordinal(self.today + self.ahead[relay]), 1, 14)
+
+    def send(self, device: Device, relay: int) -> None:
+        """Send one of the last reports, or one that was sent long ago."""
+        one = self.chance.choice(device.reports[-3:] if self.chance.random() < 0.8 else device.reports)
+        with suppress(Problem):
+            self.calendar(relay).require_open(one.pool)
+            self.stores[relay].commit([one], self.calendar(relay).today(), b"")
+
+    def forward(self, relay: int) -> None:
+        self.watcher.losses = [self.chance.random() < 0.2 for _ in range(3)]
+        calendar = self.calendar(relay)
+        rounds = Rounds(self.stores[relay], self.watcher, Rules(LEAST, 14, 45), calendar, calendar.today)
+        rounds.freeze()
+        rounds.post({})
+        rounds.tidy()
+
+    def crash(self, relay: int) -> None:
+        self.stores[relay].close()
+        self.stores[relay] = self._stack.enter_context(relay_at(self.folders[relay]))
+
+    def day(self) -> None:
+        for device in self.devices:
+            if self.chance.random() < 0.7:
+                device.report(self.chance.choice(["day", "week", "once"]), self.today)
+            for _ in range(self.chance.randrange(3)):
+                if device.reports:
+                    self.send(device, self.chance.randrange(RELAYS))
+        for relay in range(RELAYS):
+            if self.chance.random() < 0.1:
+                self.ahead[relay] = self.chance.choice([0, 0, -20, -1, 1, 20])
+            if self.chance.random() < 0.1:
+                self.crash(relay)
+            if self.chance.random() < 0.5:
+                self.forward(relay)
+        self.today += self.chance.choice([0, 1, 1, 2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_into_a_batch(
+    seed: int, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        world = World(tmp_path, seed, stack)
+        for _ in range(60):
+            world.day()
+    owner = {one.rows: device.number for device in world.devices for one in device.reports}
+    assert len(world.watcher.batches) > 10
+    assert len({batch.pool for batch in world.watcher.batches}) > 5
+    check(world.watcher, owner)
+
+
+def check(watcher: Watcher, owner: dict[bytes, int]) -> None:
+    """Hold what the collector has seen to the promise: no body, and not even all bodies of a pool, break it."""
+    bodies = {batch.batch: batch for batch in watcher.batches}  # a retry has the same bytes
+    whole: dict[Pool, list[bytes]] = defaultdict(list)
+    for body in bodies.values():
+        rows = body.split(LENGTH - 48)
+        assert body.total >= LEAST
+        assert set(Counter(owner[row] for row in rows).values()) == {1}
+        whole[body.pool].extend(rows)
+    for rows in whole.values():  # even all batches of a pool together, by whichever relay
+        assert set(Counter(owner[row] for row in set(rows)).values()) == {1}
