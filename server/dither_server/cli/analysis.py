@@ -19,13 +19,13 @@ _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat th
 
 _OF_ESTIMATES = (
     *("since", "until", "version", "confidence", "distinct", "simultaneous", "forged", "top", "limit", "offset"),
-    *("values", "strata", "by", "by_day", "quantile", "at"),
+    *("values", "strata", "by", "by_day", "quantile", "at", "weighted"),
 )
 
 
 @click.command()
 @click.argument("metric")
-@settings_options("metrics", "db")
+@settings_options("metrics", "db", "population")
 @query_options(Query, *_OF_ESTIMATES)
 @click.option(
     "--candidates",
@@ -36,13 +36,14 @@ _OF_ESTIMATES = (
 def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
     """Estimate the share of each value of METRIC or, if it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
-    from .metric_by_name import metric_asked
+    from .metric_by_name import metric_asked, population_of
     from .terminal_tables import print_answers
 
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, query.version)
-        answers = [table.whole() for table in EstimateReader(store).tables(chosen, query, strings)]
+        reader = EstimateReader(store, population=population_of(found, [chosen]))
+        answers = [table.whole() for table in reader.tables(chosen, query, strings)]
     print_answers(chosen, answers, as_json=as_json, several=query.by_day or bool(query.by))
 
 

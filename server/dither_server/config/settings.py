@@ -42,6 +42,7 @@ class Config(ServerSettings):
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
     title: str = setting("What people answered", "Title of the pages, such as the app's name.")
     open: frozenset[Role] = setting(frozenset(), "Roles that need no token: report, read, admin.")
+    population: str = setting("", "File of the known margins of the population, for weighted estimates.")
     origins: Origins = setting(  # noqa: RUF009  # a field, as all the others are
         NO_ORIGINS, "Origins of the web pages that may report, such as https://app.example; other pages may not."
     )

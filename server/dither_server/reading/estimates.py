@@ -12,8 +12,9 @@ from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.columns import Table
+from ..analysis.population import Population
 from ..analysis.trend import TrendStep
-from ..store import History, Store
+from ..store import History, Snapshot, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .answer_cache import AnswerCache
@@ -26,6 +27,7 @@ from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
 from .summaries.paging import PageRequest
 from .summaries.summary import EstimateView, Estimator, Span, Survey
+from .weights import require_weights, weighting_of
 
 T = TypeVar("T")
 
@@ -40,7 +42,7 @@ class EstimateReader:
     An answer is computed from one snapshot, so its numbers are of one moment. An answer that would cost more than
     ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each part that
     is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an estimate of a tally,
-    by default as the metric's summary does. Safe to use from many threads.
+    by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use from many threads.
     """
 
     def __init__(
@@ -50,12 +52,14 @@ class EstimateReader:
         limit: int | None = None,
         demand: Callable[[int], None] = lambda _: None,
         compute: Estimator = _compute,
+        population: Population | None = None,
     ) -> None:
         self._store = store
         self._cache = cache or AnswerCache(0)
         self._limit = limit
         self._demand = demand
         self._compute = compute
+        self._population = population
 
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
         """Return the estimates of a metric version over all the days that are asked for.
@@ -68,6 +72,7 @@ class EstimateReader:
         extra_rows = summary_of(metric).extra_rows(metric)
         cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
         planned = [Source.of(metric, part, history, span, query)]
+        require_weights(self._population, metric, planned)
         ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
@@ -96,6 +101,7 @@ class EstimateReader:
             places = self._places(Source.of(metric, part, history, span, query), query, labels)
         planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
+        require_weights(self._population, metric, sources)
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
         # All of it before the first step, because once a part is sent nothing can be refused any more.
         self._demand(cost * missing // max(1, len(sources)))
@@ -117,22 +123,26 @@ class EstimateReader:
         demanded, and everything is read again, in one snapshot.
         """
         known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
-        tallies: list[Tally | None] = [None] * len(sources)
+        read: list[Collected | None] = [None] * len(sources)
         if any(table is None and _shown(source, sources) for source, table in zip(sources, known, strict=True)):
             self._demand(cost)
             with self._store.snapshot() as snapshot:
                 history = snapshot.history(sources[0].metric, *sources[0].span)
                 sources = [one.at(history) for one in sources]
                 known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
-                tallies = [
-                    source.tally(snapshot) if table is None and _shown(source, sources) else None
+                read = [
+                    self._collected(snapshot, source) if table is None and _shown(source, sources) else None
                     for source, table in zip(sources, known, strict=True)
                 ]
-        for source, table, tally in zip(sources, known, tallies, strict=True):
+        for source, table, collected in zip(sources, known, read, strict=True):
             if table is not None and _shown(source, sources):
                 yield source, table
-            elif tally is not None:
-                yield source, self._whole(Collected(source, tally), query, candidates, places)
+            elif collected is not None:
+                yield source, self._whole(collected, query, candidates, places)
+
+    def _collected(self, snapshot: Snapshot, source: Source) -> Collected:
+        """Return a source as a snapshot has it, with its tally and, if asked for, its weights."""
+        return Collected(source, source.tally(snapshot), weighting_of(self._population, source, snapshot))
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return the parts, each with its number of reports on the given days."""
@@ -275,8 +285,9 @@ class EstimateReader:
         if found is None:
             self._demand(cost)
             with self._store.snapshot() as snapshot:
-                collected = [Collected.of(snapshot, source) for source in planned]
-            found = self._cache.get(key([source for source, _ in collected]), lambda: make(collected))
+                found_there = [one.at(snapshot.history(one.metric, *one.span)) for one in planned]
+                collected = [self._collected(snapshot, source) for source in found_there]
+            found = self._cache.get(key([one.source for one in collected]), lambda: make(collected))
         return cast("T", found)
 
     def _whole(
@@ -303,7 +314,7 @@ class EstimateReader:
 
         Estimates are cached if ``keep``: those of many days, of which few values are shown, would fill the cache.
         """
-        known = {id(tally): source for source, tally in collected}
+        known = {id(one.tally): one.source for one in collected}
 
         def remembered(
             metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
@@ -312,7 +323,8 @@ class EstimateReader:
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
         surveys = [
-            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused)) for source, tally in collected
+            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused), weighting)
+            for source, tally, weighting in collected
         ]
         return surveys, remembered if keep else self._compute
 

@@ -58,6 +58,10 @@ _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
+_WEIGHTED = (
+    "Show in addition the estimates weighted to the known margins of the population (setting population), with "
+    "intervals that allow for unequal weights."
+)
 _DISTINCT = "Assume that all reports come from different people, which makes errors and intervals narrower."
 
 T = TypeVar("T")
@@ -162,7 +166,7 @@ class Query(OneVersion):
     ``by_day`` asks for an answer for each day with reports, instead of one for all together; ``by`` asks for one for
     each stratum with reports, by these attributes, in addition to one for all together. Intervals that are
     ``simultaneous`` hold together within each such answer, not across them. ``quantile`` and ``at`` say which quantiles
-    of a number are shown, and at which points the share of people below.
+    of a number are shown, and at which points the share of people below. ``weighted`` asks for weighted estimates, too.
     """
 
     simultaneous: Annotated[bool, TRUTH(_SIMULTANEOUS)] = False
@@ -171,6 +175,7 @@ class Query(OneVersion):
     by: Annotated[tuple[str, ...], TEXTS(_BY)] = ()
     quantile: Annotated[tuple[float, ...], SHARES(_QUANTILE)] = ()
     at: Annotated[tuple[float, ...], NUMBERS(_AT)] = ()
+    weighted: Annotated[bool, TRUTH(_WEIGHTED)] = False
     format: Annotated[str | None, one_of(FORMAT_NAMES)("Answer in this format, whatever Accept prefers.")] = None
 
     def __post_init__(self) -> None:

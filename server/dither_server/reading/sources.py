@@ -3,33 +3,41 @@
 import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import NamedTuple, Self
 
 from dither_shared import Metric
 
+from ..analysis.weighted import Weighting
 from ..store import History, Slice, Snapshot
 from ..tally.repeats import Repeats
 from ..tally.tally import Tally
-from .query import EstimateQuery
+from .query import EstimateQuery, Query
 from .strata import Part
 from .summaries.summary import Span
+
+Answered = tuple[tuple[date, tuple[tuple[int, int], ...]], ...]
+"""The reports of each day, by place of the stratum."""
 
 
 class Source(NamedTuple):
     """The source of an answer: a metric version, the selected strata, and what was collected of them.
 
-    With ``distinct``, all reports are assumed to come from different people.
+    With ``distinct``, all reports are assumed to come from different people. ``answered``, from which weights follow,
+    are the reports of each day and place, in all strata; None if no weights are asked for.
     """
 
     metric: Metric
     part: Part
     slice: Slice
     distinct: bool
+    answered: Answered | None = None
 
     @classmethod
     def of(cls, metric: Metric, part: Part, history: History, span: Span, query: EstimateQuery) -> Self:
         """Return the source of the reports of these days."""
-        return cls(metric, part, history.slice(*span, part.places), query.distinct)
+        answered = _answered(history, span) if isinstance(query, Query) and query.weighted else None
+        return cls(metric, part, history.slice(*span, part.places), query.distinct, answered)
 
     @property
     def span(self) -> Span:
@@ -38,7 +46,8 @@ class Source(NamedTuple):
 
     def at(self, history: History) -> Self:
         """Return the same source at another moment."""
-        return self._replace(slice=history.slice(*self.span, self.part.places))
+        answered = None if self.answered is None else _answered(history, self.span)
+        return self._replace(slice=history.slice(*self.span, self.part.places), answered=answered)
 
     def tally(self, snapshot: Snapshot) -> Tally:
         """Return its tally."""
@@ -48,16 +57,20 @@ class Source(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A source with its tally, both read in one snapshot."""
+    """A source with its tally and, if asked for, its strata with their weights, all read in one snapshot."""
 
     source: Source
     tally: Tally
+    weighting: Weighting | None = None
 
-    @classmethod
-    def of(cls, snapshot: Snapshot, source: Source) -> Self:
-        """Return a source as a snapshot has it, with its tally."""
-        source = source.at(snapshot.history(source.metric, *source.span))
-        return cls(source, source.tally(snapshot))
+
+def _answered(history: History, span: Span) -> Answered:
+    since, until = span
+    return tuple(
+        (day, tuple(sorted(places.items())))
+        for day, places in history.reports.items()
+        if (since is None or day >= since) and (until is None or day <= until)
+    )
 
 
 def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
@@ -65,6 +78,6 @@ def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: ob
 
     ``labels`` are candidates that replace those of the metric. Labels are not part of a version that takes any string.
     """
-    whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
+    whole = repr((*asked, *((source.slice, source.distinct, source.answered) for source in sources)))
     named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
     return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named

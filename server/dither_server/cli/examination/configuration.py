@@ -11,6 +11,7 @@ from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ...access.gatekeeper import Role
+from ...analysis.population import Population
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ...ingest.sealed.key_file import KeyFile
@@ -66,6 +67,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
         for metric in metrics.values():
             if not metric.question.estimable:
                 yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+        yield from _population(config, metrics)
     tokens: list[StoredToken] | None = None
     database = None
     try:
@@ -94,6 +96,16 @@ def in_configuration(config: Config) -> Iterator[Finding]:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
+
+
+def _population(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
+    """Yield which margins of the population are known, if a file is configured."""
+    try:
+        if config.population:
+            margins = Population.load(config.population, metrics).margins
+            yield _ok(f"population: {', '.join(one.place for one in margins)}")
+    except ParameterError as error:
+        yield _problem(f"population: {error}")
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:

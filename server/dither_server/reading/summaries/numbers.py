@@ -1,6 +1,7 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...analysis.columns import Column, Table, finite, from_rows, names_of, numb
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
 from ...analysis.trend import TrendStep
+from ...analysis.weighted import WEIGHTED, Weighting, weighted_number
 from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
@@ -24,10 +26,10 @@ from .number_changes import compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
 from .paging import PageRequest
-from .schemas import ABOUT
+from .schemas import ABOUT, optional_weighted
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line
+from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line, weights_lines
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -106,6 +108,7 @@ COLUMNS = (
     number("consistent"),
     Column("verdict", str, nullable=True),
     Column("unit", str),
+    *WEIGHTED,
 )
 """The columns of an export: one row per estimate, in the metric's unit or, for the share below a point, without unit.
 
@@ -121,17 +124,18 @@ class Numbers(Summary[NumericEstimate]):
         **ABOUT,
         "unit": TEXT,
         "scale": closed(_SCALE),
-        "mean": closed(_MEAN),
-        "quantiles": list_of(_QUANTILE),
+        "mean": closed(_MEAN | optional_weighted()),
+        "quantiles": list_of(_QUANTILE | optional_weighted("weighted_error")),
         "clipped": closed({
             "low": closed(_END) | {"description": "People below the second point of the grid or the range."},
             "high": closed(_END) | {"description": "People from the last but one point on, or above the range."},
         }),
         "poisoning": closed(_POISONING),
-        "cdf": list_of(schemas_of(CDF)),
+        "cdf": list_of(schemas_of(CDF) | optional_weighted()),
     }))  # fmt: skip
     shown_by: ClassVar[type[EstimateView]] = NumberView
     daily: ClassVar[str | None] = "numbers"
+    weighable: ClassVar[bool] = True
     cheaper: ClassVar[str] = "give its mechanism a smaller resolution or fewer steps"
 
     def estimate(
@@ -170,21 +174,16 @@ class Numbers(Summary[NumericEstimate]):
         shares = [found.below(scale.place(at)) for at in points]
         names = names_of(CDF)[1:]
         numbers = np.array(shares).reshape(len(shares), len(names))  # the coarsest grid may have none
-        return Table(about, {"at": points} | dict(zip(names, numbers.T, strict=True)), rows_as="cdf")
+        table = Table(about, {"at": points} | dict(zip(names, numbers.T, strict=True)), rows_as="cdf")
+        return table if survey.weighting is None else _with_weights(table, metric, survey.weighting)
 
     def flat(self, table: Table) -> Table:
         """Return a row for the mean, each quantile and each share."""
         mean = table.about["mean"]
         unit = table.about["unit"]
-        rows = [_row("mean", None, mean["value"], unit, **{name: mean[name] for name in (*_ENDS, *_ERRORS, "verdict")})]
-        rows += [
-            _row("quantile", one["share"], one["value"], unit, **{name: one[name] for name in (*_ENDS, "verdict")})
-            for one in table.about["quantiles"]
-        ]
-        rows += [
-            _row("share", one["at"], one["share"], "", **{name: one[name] for name in (*_ENDS, *_ERRORS, "consistent")})
-            for one in table.rows()
-        ]
+        rows = [_row("mean", None, mean["value"], unit, mean)]
+        rows += [_row("quantile", one["share"], one["value"], unit, one) for one in table.about["quantiles"]]
+        rows += [_row("share", one["at"], one["share"], "", one) for one in table.rows()]
         return from_rows(table.about, rows, COLUMNS)
 
     def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
@@ -244,13 +243,14 @@ class Numbers(Summary[NumericEstimate]):
         ]
         half = "" if mean["value"] is None or scale["log"] else number_text(reach(mean, mean["value"]))
         name = "geometric mean" if scale["log"] else "mean"
-        rows = [("statistic", unit or "value", "±", "interval", "verdict")]
-        rows += [(name, number_text(mean["value"]), half, _interval(mean), mean["verdict"])]
+        more = ["weighted", "interval"] * ("weights" in answer)
+        rows = [("statistic", unit or "value", "±", "interval", *more, "verdict")]
+        rows += [(name, number_text(mean["value"]), half, _interval(mean), *_weighted(mean), mean["verdict"])]
         rows += [
-            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), one["verdict"])
+            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), *_weighted(one), one["verdict"])
             for one in answer["quantiles"]
         ]
-        return TextTable(before, rows, [_RULE, *_doubts(answer)])
+        return TextTable([*before, *weights_lines(answer)], rows, [_RULE, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line about each side, and one row per statistic."""
@@ -305,12 +305,52 @@ def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: flo
     }
 
 
-def _row(statistic: str, at: float | None, estimate: float | None, unit: str, **more: Any) -> dict[str, Any]:
-    return {"statistic": statistic, "at": at, "estimate": estimate, "unit": unit} | more
+def _row(
+    statistic: str, at: float | None, estimate: float | None, unit: str, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {**more, "statistic": statistic, "at": at, "estimate": estimate, "unit": unit}
+
+
+def _with_weights(table: Table, metric: Metric, weighting: Weighting) -> Table:
+    """Return an answer with weighted numbers beside each of its mean, quantiles and shares below points."""
+    scale, mean = Scale.of(metric), table.about["mean"]
+    found = weighted_number(law_of(metric.mechanism), weighting, table.about["confidence"])
+    ours = scale.mean(found.mean)
+    weighted = {"weighted": ours["value"], "weighted_error": ours["standard_error"]}
+    quantiles = []
+    for one, row in zip(
+        found.quantiles([row["share"] for row in table.about["quantiles"]]), table.about["quantiles"], strict=True
+    ):
+        there = scale.quantile(one, found.reports)
+        quantiles.append({**row, "weighted": there["value"], **_weighted_ends(there)})
+    shares = [found.below(scale.place(at)) for at in table.columns["at"]]
+    parts = ("frequency", "standard_error", "low", "high")
+    columns = {
+        column.name: np.array([getattr(share, part) for share in shares])
+        for column, part in zip(WEIGHTED, parts, strict=True)
+    }
+    about = {
+        **table.about,
+        "mean": {**mean, **weighted, **_weighted_ends(ours)},
+        "quantiles": quantiles,
+        "weights": weighting.about,
+    }
+    return replace(table, about=about, columns={**table.columns, **columns})
+
+
+def _weighted_ends(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"weighted_{end}": row[end] for end in _ENDS}
 
 
 def _interval(row: Mapping[str, Any]) -> str:
     return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
+
+
+def _weighted(row: Mapping[str, Any]) -> list[str]:
+    """Return the weighted number and its interval, if there is one."""
+    if "weighted" not in row:
+        return []
+    return [number_text(row["weighted"]), _interval({end: row[f"weighted_{end}"] for end in _ENDS})]
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from dither_shared.counted import counted
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
+from ...analysis.weighted import WEIGHTED
 from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
 from ...estimation.verdicts import verdicts
 from ...json_schema import NUMBER, Schema, closed, list_of
@@ -49,7 +50,7 @@ PAIRS = (
 )
 """The columns of pairs: one row per pair of values and order (``PairEstimates``)."""
 
-COLUMNS = (*SHARES, Column("given", str, nullable=True), number("both"))
+COLUMNS = (*SHARES, Column("given", str, nullable=True), number("both"), *WEIGHTED)
 """The columns of an export: of values, then of pairs, which have ``given``.
 
 ``frequency``, ``low`` and ``high`` of a pair are the share of those with ``given`` who have ``value``; ``both`` is that

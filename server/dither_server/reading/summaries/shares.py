@@ -1,6 +1,7 @@
 """Shares of values: the summary of listed answers and of candidate strings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -11,6 +12,8 @@ from ...analysis.columns import Column, Table, schemas_of
 from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
 from ...analysis.trend import TrendStep, trend
+from ...analysis.weighted import WEIGHTED, weighted_shares
+from ...estimation.confidence import level_of_each
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
@@ -18,7 +21,7 @@ from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .schemas import ABOUT
+from .schemas import ABOUT, optional_weighted
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
@@ -33,6 +36,7 @@ from .terminal_text import (
     reach,
     side_line,
     trend_line,
+    weights_lines,
 )
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
@@ -55,7 +59,7 @@ FIELDS: Json = {
     "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
     "poisoning": closed(_POISONING),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
-    "values": list_of(schemas_of(SHARES)),
+    "values": list_of(schemas_of(SHARES) | optional_weighted()),
 }
 """The fields of an estimate of shares."""
 
@@ -63,7 +67,8 @@ FIELDS: Json = {
 class Shares(Summary[Estimate]):
     """The share of each value, with its errors and verdict."""
 
-    columns: ClassVar[Sequence[Column]] = SHARES
+    columns: ClassVar[Sequence[Column]] = (*SHARES, *WEIGHTED)
+    weighable: ClassVar[bool] = True
     daily: ClassVar[str | None] = "shares"
     schema: ClassVar[Schema] = Schema("Estimate", closed(FIELDS))
     shown_by: ClassVar[type[EstimateView]] = SharesView
@@ -88,7 +93,7 @@ class Shares(Summary[Estimate]):
             raise ParameterError(
                 "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
             )
-        return estimate_table(
+        table = estimate_table(
             survey.metric,
             survey.tally,
             survey.days,
@@ -99,6 +104,14 @@ class Shares(Summary[Estimate]):
             refused=survey.refused,
             estimator=estimator,
         )
+        if survey.weighting is None:
+            return table
+        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - asked.confidence
+        if asked.simultaneous:
+            _, alpha = level_of_each(mechanism, len(labels), alpha)
+        weighted = weighted_shares(mechanism, labels, survey.weighting, alpha)
+        about = {**table.about, "weights": survey.weighting.about}
+        return replace(table, about=about, columns={**table.columns, **weighted})
 
     def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
         """Return ``compared``."""
@@ -152,12 +165,13 @@ class Shares(Summary[Estimate]):
         """
         together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
-        header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
+        weighted = ["weighted %", "interval"] * ("weights" in answer)
+        header = ("value", "share %", "±", "interval", "consistent", *weighted, *["found"] * selected, "verdict")
         rows = [header, *map(_cells, _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
         if all(row["frequency"] is None for row in answer["values"]):
             return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
-        return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
+        return TextTable([head, *weights_lines(answer)], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent and differences in points."""
@@ -205,7 +219,14 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"]
     numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
-    return row["value"], *numbers, *found, row["verdict"]
+    return row["value"], *numbers, *_weighted(row), *found, row["verdict"]
+
+
+def _weighted(row: Mapping[str, Any]) -> list[str]:
+    """Return the weighted share and its interval, if there is one."""
+    if "weighted" not in row:
+        return []
+    return [percent(row["weighted"]), interval({end: row[f"weighted_{end}"] for end in ("low", "high")})]
 
 
 def _difference(row: Mapping[str, Any], change: float) -> tuple[str, ...]:

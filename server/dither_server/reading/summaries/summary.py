@@ -11,6 +11,7 @@ from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Column, Table
 from ...analysis.trend import TrendStep
+from ...analysis.weighted import Weighting
 from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
@@ -59,13 +60,15 @@ Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Any]
 class Survey:
     """What was collected of a metric version on some days.
 
-    ``refused`` counts the metric's refused batches by the problem's kind.
+    ``refused`` counts the metric's refused batches by the problem's kind. ``weighting`` is None unless weights are
+    asked for.
     """
 
     metric: Metric
     tally: Tally
     days: Span
     refused: Mapping[str, int]
+    weighting: Weighting | None = None
 
 
 class TextTable(NamedTuple):
@@ -140,6 +143,8 @@ class Summary(ABC, Generic[E]):
     """The API's answer."""
     shown_by: ClassVar[type[EstimateView]]
     """What a page reads of a table."""
+    weighable: ClassVar[bool] = False
+    """Whether its estimates can be weighted to a population."""
     searched: ClassVar[bool] = False
     """Whether its values were found among reports, rather than listed in the definition."""
     cheaper: ClassVar[str] = "ask for fewer days"
