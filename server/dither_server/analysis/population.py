@@ -96,13 +96,14 @@ class Population:
         """Return the population of a file; raise ParameterError if it cannot be read, or does not fit the metrics."""
         try:
             with Path(path).open("rb") as file:
-                text = file.read(_LARGEST + 1)
-            if len(text) > _LARGEST:
-                raise ParameterError(str(path), f"longer than {_LARGEST} bytes, the maximum for a population")
-            document = tomllib.loads(text.decode("utf-8"))
+                text = file.read(_LARGEST + 1).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise ParameterError(str(path), f"cannot be read: {reason}") from None
+        if len(text) > _LARGEST:
+            raise ParameterError(str(path), f"longer than {_LARGEST} bytes, the maximum for a population")
+        try:
+            document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ParameterError(str(path), f"not TOML: {error}") from None
         except (ValueError, RecursionError):

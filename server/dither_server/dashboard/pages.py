@@ -13,6 +13,7 @@ from dither_shared.counted import counted
 from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
+from ..analysis.population import who_answered
 from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
@@ -97,8 +98,22 @@ def show_page(view: MetricView, name: str) -> str:
         refused = refused_in(collector.store, collector.config.today(), view.query, name)
         about: dict[str, object] = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+        about |= {"who": _who_answered(card)}
         about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
+
+
+def _who_answered(card: MetricCard) -> list[tuple[str, list[tuple[str, float, float]]]]:
+    """Return who answered, by each attribute whose margin is known; nothing if the page shows some strata only."""
+    collector, query, strata = collector_here(), card.view.query, card.metric.strata
+    if collector.population is None or strata is None or card.part.label:
+        return []
+    counts = collector.store.history(card.metric, query.since, query.until).strata()
+    return who_answered(
+        collector.population,
+        card.metric,
+        lambda name, value: sum(counts[place] for place in strata.places({name: value})),
+    )
 
 
 def _weekly(card: MetricCard) -> TimeSeries | None:

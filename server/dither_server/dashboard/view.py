@@ -77,7 +77,7 @@ class View(Parameters):
             refuse_unknown(query.strata[0][0], cls.names())
         if not query.selection.everything:
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
-        for name in ("quantile", "at", "by", "format"):
+        for name in ("quantile", "at", "by", "format", *({"weighted"} - set(cls.QUERIED))):
             if getattr(query, name):
                 raise ParameterError(name, "does not apply to pages; the API has it")
         return cls(query, **own)
@@ -101,7 +101,7 @@ class View(Parameters):
 class MetricView(View):
     """The arguments of a metric's page, which shows any version."""
 
-    QUERIED = (*View.QUERIED, "version", "strata")
+    QUERIED = (*View.QUERIED, "weighted", "version", "strata")
     OWN = _OWN
 
 

@@ -70,7 +70,9 @@ class EstimateReader:
         history = self._store.history(metric, *span)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         extra_rows = summary_of(metric).extra_rows(metric)
-        cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
+        cost = require_affordable(
+            self._limit, metric, _tallies(metric, query), shown, extra_rows, reading(metric, history)
+        )
         planned = [Source.of(metric, part, history, span, query)]
         require_weights(self._population, metric, planned)
         ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
@@ -94,7 +96,7 @@ class EstimateReader:
         labels = metric.labels if candidates is None else candidates
         shown = query.selection.count(len(labels))
         extra_rows = summary_of(metric).extra_rows(metric)
-        steps = len(spans) * len(parts)
+        steps = len(spans) * len(parts) * _tallies(metric, query)
         cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
         places = None
         if not query.selection.everything:
@@ -205,7 +207,10 @@ class EstimateReader:
     def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
-        source, cost = self._planned(metric, part, (query.since, query.until), query, shown, extra_rows=extra_rows)
+        source, cost = self._planned(
+            metric, part, (query.since, query.until), query, shown, steps=_tallies(metric, query), extra_rows=extra_rows
+        )
+        require_weights(self._population, metric, [source])
 
         def viewed(collected: Sequence[Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
@@ -357,6 +362,11 @@ def _table_key(
     if isinstance(same, Query):
         same = replace(same, by_day=False, by=())
     return key_of([source], candidates, "table", same, None if places is None else places.tolist())
+
+
+def _tallies(metric: Metric, query: Query) -> int:
+    """Return how many tallies an answer takes: with weights, those of all strata, too."""
+    return 1 + (len(metric.strata) if query.weighted and metric.strata else 0)
 
 
 def _shown(source: Source, sources: Sequence[Source]) -> bool:

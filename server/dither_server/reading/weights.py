@@ -21,12 +21,14 @@ _NONE = 'no population is known; name a file of its margins by the setting popul
 
 
 def require_weights(population: Population | None, metric: Metric, sources: Sequence[Source]) -> None:
-    """Raise ParameterError if weights are asked for and one of the sources cannot have them."""
+    """Raise ParameterError if weights are asked for and the sources, of which the last holds all others, have none."""
     for source in sources:
         if source.answered is not None:
             if not summary_of(metric).weighable:
                 raise ParameterError("weighted", f"does not apply to {metric.name}, whose estimates are no sums")
-            _shares(population, metric, source.answered)
+            _, shares = _shares(population, metric, source.answered)
+            if source is sources[-1] and not shares[list(source.part.places or ())].any():
+                raise ParameterError("weighted", "nobody of the population is in these strata")
 
 
 def can_weigh(population: Population | None, metric: Metric) -> bool:
@@ -35,7 +37,7 @@ def can_weigh(population: Population | None, metric: Metric) -> bool:
 
 
 def weighting_of(population: Population | None, source: Source, snapshot: Snapshot) -> Weighting | None:
-    """Return the strata of a source with their weights and tallies; None if no weights are asked for.
+    """Return the strata of a source with their weights and tallies; None if none are asked for, or nobody is there.
 
     Raises ParameterError as ``Population.shares`` does.
     """
@@ -45,7 +47,7 @@ def weighting_of(population: Population | None, source: Source, snapshot: Snapsh
     reports, shares = _shares(population, metric, source.answered)
     places = np.array([place for place in source.part.places or () if shares[place] > 0], dtype=np.intp)
     if not len(places):
-        raise ParameterError("weighted", "nobody of the population is in these strata")
+        return None
     repeats = Repeats.of(metric, source.slice.reports)
     weighting = Weighting(
         shares=shares,
