@@ -53,6 +53,7 @@ bench-coverage: .venv/installed
 	$(MEASURE).numeric_coverage $(TABLES)
 	$(MEASURE).panel_coverage $(TABLES)
 	$(MEASURE).small_coverage $(TABLES)
+	$(MEASURE).weighted $(TABLES)
 	$(MEASURE).numeric_devices
 
 bench-speed: .venv/installed

@@ -1,10 +1,10 @@
 """Measure weighted estimates: what bias they remove, and how often their intervals hold.
 
 People of declared strata differ in their answers and in how often they opt in, by 8 points of the first value or a like
-part of a range. ``python -m tests.benchmarks.weighted`` prints the table of docs/measured/weights.md.
+part of a range.
 """
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population as Users
+
+from .tables import Table, add_option, write
 
 JOINT = {"margins": {"platform": {"linux": 0.2, "windows": 0.5, "macos": 0.3, "other": 0.0}}}
 RAKED = JOINT["margins"] | {"channel": {"stable": 0.9, "beta": 0.1, "other": 0.0}}
@@ -127,14 +129,13 @@ def shares(setting: Setting, reports: int, surveys: int, seed: int, periods: int
 
 
 def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: str) -> Measured:
-    """Measure the mean, in parts of the range, or the median, in steps of the grid."""
+    """Measure the mean or the median, in parts of the range."""
     law, rng = law_of(setting.metric.mechanism), np.random.default_rng(seed)
     points = np.arange(law.points) / (law.points - 1)
     answers = np.array([np.exp(-(((points - have) / 0.2) ** 2)) for have in setting.have])
     answers /= answers.sum(axis=1, keepdims=True)
     people = setting.people @ answers
-    median = int(np.searchsorted(np.cumsum(people), 0.5))
-    truth = float(people @ points) if statistic == "mean" else float(median)
+    truth = float(people @ points) if statistic == "mean" else _median(people)
     weighted, held, width = [], [], []
     for _ in range(surveys):
         weighting, _whole = survey(setting, answers, reports, rng)
@@ -143,16 +144,20 @@ def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: 
         value, low, high = (
             (found.mean.estimate, found.mean.low, found.mean.high)
             if statistic == "mean"
-            else (float(middle.point), float(middle.low), float(middle.high))
+            else tuple(place / (law.points - 1) for place in (middle.point, middle.low, middle.high))
         )
         weighted.append(value)
         held.append(low <= truth <= high)
         width.append(high - low)
     reporters = setting.people * setting.opt_in / (setting.people @ setting.opt_in) @ answers
-    raw = float(reporters @ points) if statistic == "mean" else float(np.searchsorted(np.cumsum(reporters), 0.5))
+    raw = float(reporters @ points) if statistic == "mean" else _median(reporters)
     off = np.array(weighted) - truth
     error = float(off.std() / np.sqrt(surveys))
     return Measured(raw - truth, float(off.mean()), error, float(np.mean(held)), surveys, float(np.mean(width)))
+
+
+def _median(curve: Floats) -> float:
+    return float(np.searchsorted(np.cumsum(curve), 0.5)) / (len(curve) - 1)
 
 
 BOOLEAN = 'type = "boolean"\nepsilon = {}'
@@ -162,32 +167,39 @@ NUMBER = 'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = {}'
 
 def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
     """Yield every case of the table: its name, and what measures it."""
-    for name, raked in (("platform", False), ("platform, channel raked", True)):
+    for name, raked in (("platform", False), ("platform and channel, raked", True)):
         for epsilon in (1, 4):
-            for kind, definition in (("boolean", BOOLEAN), ("choice of 6", CHOICE)):
+            for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):
                 made = setting_of(definition.format(epsilon), raked=raked)
-                yield f"{kind}, ε = {epsilon}, {name}", lambda made=made: shares(made, 20_000, surveys, 1)
+                yield f"{kind}; {epsilon}; {name}; 20,000", lambda made=made: shares(made, 20_000, surveys, 1)
         made = setting_of(NUMBER.format(2), raked=raked)
         for statistic in ("mean", "median"):
             yield (
-                f"{statistic}, ε = 2, {name}",
-                lambda made=made, statistic=statistic: numbers(made, 20_000, surveys // 4, 1, statistic),
+                f"{statistic} of a number; 2; {name}; 20,000",
+                lambda made=made, statistic=statistic: numbers(made, 20_000, surveys // 5, 1, statistic),
             )
     made = setting_of(BOOLEAN.format(1), raked=False)
-    yield "boolean, ε = 1, 400 reports", lambda: shares(made, 400, surveys, 1)
-    yield "boolean, ε = 1, 30 daily reports each", lambda: shares(made, 30_000, surveys // 4, 1, 30)
+    yield "share of two answers; 1; platform; 400", lambda: shares(made, 400, surveys, 1)
+    yield (
+        "share of two answers; 4; platform; 1,000 a day, the same people for 30 days",
+        lambda: shares(setting_of(BOOLEAN.format(4), raked=False), 30_000, surveys // 5, 1, 30),
+    )
 
 
-def main(surveys: int) -> None:
-    """Print the table."""
-    for name, measure in cases(surveys):
+def main() -> None:
+    """Print the table, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--surveys", type=int, default=2_000)
+    add_option(parser)
+    asked, rows = parser.parse_args(), []
+    for name, measure in cases(asked.surveys):
         one = measure()
-        print(
-            f"{name:45} raw {one.raw:+.4f} weighted {one.weighted:+.5f} ± {one.error:.5f} "
-            f"coverage {100 * one.coverage:.1f}% of {one.surveys} width {one.width:.4f}",
-            flush=True,
-        )
+        figures = (100 * one.raw, 100 * one.weighted, 100 * one.error, 100 * one.coverage)
+        rows.append([*name.split("; "), *(f"{figure + 0.0:.2f}" for figure in figures[:3]), f"{figures[3]:.1f}"])
+        print(*rows[-1], sep="  ", flush=True)
+    head = ["estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage"]
+    write(asked.tables, Table("coverage-weighted", head, rows, words=4))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
+    main()

@@ -77,9 +77,11 @@ class View(Parameters):
             refuse_unknown(query.strata[0][0], cls.names())
         if not query.selection.everything:
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
-        for name in ("quantile", "at", "by", "format", *({"weighted"} - set(cls.QUERIED))):
+        for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
                 raise ParameterError(name, "does not apply to pages; the API has it")
+        if query.weighted and "weighted" not in cls.QUERIED:
+            raise ParameterError("weighted", "does not apply to this page; the page of a metric has it")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
