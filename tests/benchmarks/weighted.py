@@ -5,7 +5,9 @@ part of a range.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +77,7 @@ def survey(
     for count in counts:
         users = Users(tuple(map(str, range(len(count)))), count)
         drawn = [sample_tally(metric.mechanism, users, rng) for _ in range(periods)]
-        tallies.append(Tally(sum(one.reports for one in drawn), sum(one.counts for one in drawn)))
+        tallies.append(_sum(metric, drawn))
     shares = population.shares(metric, (per_cell * periods).astype(np.float64))
     places = np.flatnonzero(shares > 0)
     weighting = Weighting(
@@ -88,8 +90,11 @@ def survey(
         chance=Repeats((1,)).chance,
         about={},
     )
-    whole = Tally(sum(one.reports for one in tallies), sum(one.counts for one in tallies))
-    return weighting, whole
+    return weighting, _sum(metric, tallies)
+
+
+def _sum(metric: Metric, tallies: Sequence[Tally]) -> Tally:
+    return reduce(add, tallies, Tally.zero(metric.mechanism))
 
 
 class Measured(NamedTuple):
@@ -171,18 +176,18 @@ def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
         for epsilon in (1, 4):
             for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):
                 made = setting_of(definition.format(epsilon), raked=raked)
-                yield f"{kind}; {epsilon}; {name}; 20,000", lambda made=made: shares(made, 20_000, surveys, 1)
+                yield f"{kind}; {epsilon}; {name}; 20,000", partial(shares, made, 20_000, surveys, 1)
         made = setting_of(NUMBER.format(2), raked=raked)
         for statistic in ("mean", "median"):
             yield (
                 f"{statistic} of a number; 2; {name}; 20,000",
-                lambda made=made, statistic=statistic: numbers(made, 20_000, surveys // 5, 1, statistic),
+                partial(numbers, made, 20_000, surveys // 5, 1, statistic),
             )
     made = setting_of(BOOLEAN.format(1), raked=False)
-    yield "share of two answers; 1; platform; 400", lambda: shares(made, 400, surveys, 1)
+    yield "share of two answers; 1; platform; 400", partial(shares, made, 400, surveys, 1)
     yield (
         "share of two answers; 4; platform; 1,000 a day, the same people for 30 days",
-        lambda: shares(setting_of(BOOLEAN.format(4), raked=False), 30_000, surveys // 5, 1, 30),
+        partial(shares, setting_of(BOOLEAN.format(4), raked=False), 30_000, surveys // 5, 1, 30),
     )
 
 

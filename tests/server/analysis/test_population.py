@@ -1,6 +1,7 @@
 """The file of the population: what it may hold, and which weights follow."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_a_metric_that_declares_only_some_attributes_of_a_joint_table_has_their_
         ({"margins": MARGINS, "most_weight": 2}, reports(linux_stable=90, windows_stable=9, linux_beta=9), "2 is 2"),
     ],
 )
-def test_reports_that_cannot_be_weighted_are_refused(document: dict, counts: np.ndarray, wrong: str) -> None:
+def test_reports_that_cannot_be_weighted_are_refused(document: dict[str, Any], counts: np.ndarray, wrong: str) -> None:
     with pytest.raises(ParameterError) as raised:
         Population.read(document).shares(THEME, counts)
     assert raised.value.place == "weighted"
@@ -141,9 +142,7 @@ def test_a_weight_above_the_bound_is_refused_and_says_which() -> None:
 
 
 def test_a_metric_without_the_attributes_is_refused() -> None:
-    with pytest.raises(
-        ParameterError, match="plain declares none of the attributes of the population"
-    ):
+    with pytest.raises(ParameterError, match="plain declares none of the attributes of the population"):
         Population.read({"margins": MARGINS}).shares(PLAIN, np.array([5.0]))
 
 

@@ -84,8 +84,8 @@ def test_no_matching_of_reports_to_devices_has_a_larger_effect(seed: int) -> Non
     own = sum(float((day**2).sum()) for day in days)
 
     def effect(orders: list[np.ndarray]) -> float:
-        devices = sum(np.pad(day[order], (0, longest - len(day))) for day, order in zip(days, orders, strict=True))
-        return float((devices**2).sum()) / own
+        ranked = [np.pad(day[order], (0, longest - len(day))) for day, order in zip(days, orders, strict=True)]
+        return float((np.sum(ranked, axis=0) ** 2).sum()) / own
 
     bound = weighted_effect(reports, weights)
     assert effect([np.argsort(-day) for day in days]) == pytest.approx(bound)

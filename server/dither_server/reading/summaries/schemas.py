@@ -2,7 +2,7 @@
 
 from ...analysis.columns import schemas_of
 from ...analysis.weighted import WEIGHTED
-from ...json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of
+from ...json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, closed, list_of
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -79,7 +79,7 @@ def optional_weighted(*left_out: str) -> Json:
     return {name: Optional(one) for name, one in schemas_of(WEIGHTED).items() if name not in left_out}
 
 
-_WEIGHTS = Schema("Weights", closed({
+_WEIGHTS = Optional(closed({
     "population": TEXT | {"description": "What the population's margins are of, in words."},
     "attributes": STRINGS | {"description": "Attributes whose margins are known."},
     "design_effect": {"type": "number", "minimum": 1, "description": "By how much unequal weights raise variances."},
@@ -94,7 +94,7 @@ _WEIGHTS = Schema("Weights", closed({
         "population": {"type": "number", "description": "Share of the people who are asked about."},
         "weight": {"type": "number", "description": "Weight of one report; the mean over reports is 1."},
     }),
-}))  # fmt: skip
+}) | {"description": "How reports are weighted. Left out unless weighted is true."})  # fmt: skip
 
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
@@ -103,6 +103,6 @@ ABOUT: Json = {
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
     "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,
-    "weights": Optional({"allOf": [_WEIGHTS], "description": "Left out unless weighted is true."}),
+    "weights": _WEIGHTS,
 }  # fmt: skip
 """The fields that accompany every estimate."""
