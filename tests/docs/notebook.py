@@ -10,7 +10,6 @@ import io
 import json
 import random
 import secrets
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -139,4 +138,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

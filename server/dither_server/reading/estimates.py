@@ -20,7 +20,7 @@ from ..tally.tally import Tally
 from .answer_cache import AnswerCache
 from .costs import effort, reading, require_affordable
 from .folded import folded
-from .query import Comparison, EstimateQuery, Query, TrendQuery
+from .query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .sealing import about_sealed
 from .sources import Collected, Source, key_of
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
@@ -234,6 +234,40 @@ class EstimateReader:
         table = summary_of(metric).trend(metric, len(spans), steps, query, places)
         return replace(table, about={**table.about, **part.about})
 
+    def watch(self, metric: Metric, query: WatchQuery) -> Table:
+        """Return the test for a change since a reference period; each day since with reports is a look.
+
+        All looks are of one snapshot. Raises Problem if they cost too much, and what the metric's summary raises.
+        """
+        part = part_of(metric, query.strata, query.names())
+        spans = (query.reference_since, query.reference_until), (query.first, query.until)
+        with self._store.snapshot() as snapshot:
+            history = snapshot.history(metric)
+            sources = [Source.of(metric, part, history, span, query) for span in spans]
+            days = [day for day, _ in sources[1].slice.reports]
+            require_affordable(self._limit, metric, 1 + len(days), 0, reading=reading(metric, history))
+            reference = sources[0].tally(snapshot)
+            tallies = [snapshot.tally(metric, day, day, part.places) for day in days]
+
+        def estimated(tally: Tally) -> Any:
+            return self._compute(metric, metric.labels, tally, query.confidence, False)
+
+        summary, total, looks = summary_of(metric), Tally.zero(metric.mechanism), []
+        for day, tally in zip(days, tallies, strict=True):
+            total = replace(total + tally, repeats=sources[1].until(history, day).repeats)
+            looks.append(
+                summary.look(metric, day, self._compute(metric, metric.labels, total, query.confidence, False))
+            )
+        before = self._compute(metric, metric.labels, reference, query.confidence, False)
+        first = summary.look(metric, query.reference_until or query.first, before)
+        table = summary.watched(metric, first, looks, query)
+        sides = [
+            {"since": _iso(one.slice.days[0]), "until": _iso(one.slice.days[1]), "reports": one.slice.total}
+            for one in sources
+        ]
+        about = {"metric": metric.name, "version": metric.version, "reference": sides[0], **sides[1]}
+        return replace(table, about={**about, **part.about, **table.about})
+
     def estimates(self, metric: Metric, query: EstimateQuery, part: Part = EVERYONE) -> Callable[[Span], Any]:
         """Return a function that estimates a span of days, without metadata."""
         return self._estimates(metric, part, self._store.history(metric), query)
@@ -388,6 +422,10 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
         first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
         spans.append((max(first, query.since or first), min(last, query.until or last)))
     return spans
+
+
+def _iso(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
 
 
 def _nothing_to_choose() -> ParameterError:

@@ -54,6 +54,10 @@ _SIMULTANEOUS = (
     "strata do not."
 )
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
+_TUNED = (
+    "Change of a share, or of a mean in parts of its range, for which the test is most powerful. Choose it before you "
+    "look."
+)
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
@@ -224,6 +228,31 @@ class Comparison(OneVersion):
                 "other_since", "both sides hold the same reports; give days or strata that do not overlap"
             )
         return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchQuery(OneVersion):
+    """The parameters of a test for a change since a reference period; ``since`` is by default the day after it."""
+
+    reference_since: Annotated[date | None, DAY("First UTC day of the reference period.")] = None
+    reference_until: Annotated[date | None, DAY("Last UTC day of the reference period, included.")] = None
+    change: Annotated[float, SHARE(_TUNED)] = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reference_until is None:
+            raise ParameterError("reference_until", "not given; name the last day before which nothing had changed")
+        if self.reference_since and self.reference_since > self.reference_until:
+            raise ParameterError("reference_since", "later than reference_until")
+        if self.first <= self.reference_until:
+            raise ParameterError("since", "a day of the reference period; reports cannot be on both sides")
+        if self.top is not None or self.limit is not None or self.offset:
+            raise ParameterError("top", "does not apply; name the values, which must not depend on the reports")
+
+    @property
+    def first(self) -> date:
+        """The first day that is compared with the reference period."""
+        return self.since or (self.reference_until or date.min) + timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)

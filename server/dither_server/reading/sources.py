@@ -49,11 +49,19 @@ class Source(NamedTuple):
         answered = None if self.answered is None else _answered(history, self.span)
         return self._replace(slice=history.slice(*self.span, self.part.places), answered=answered)
 
+    def until(self, history: History, day: date) -> Self:
+        """Return the source of its days up to one."""
+        return self._replace(slice=history.slice(self.slice.since, day, self.part.places))
+
+    @property
+    def repeats(self) -> Repeats:
+        """How its reports may repeat."""
+        found = Repeats.of(self.metric, self.slice.reports)
+        return found._replace(chance=0.0) if self.distinct else found
+
     def tally(self, snapshot: Snapshot) -> Tally:
         """Return its tally."""
-        repeats = Repeats.of(self.metric, self.slice.reports)
-        tally = snapshot.tally(self.metric, *self.span, self.slice.places)
-        return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
+        return replace(snapshot.tally(self.metric, *self.span, self.slice.places), repeats=self.repeats)
 
 
 class Collected(NamedTuple):

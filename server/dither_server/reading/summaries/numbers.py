@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from ...analysis.answers import metadata
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
+from ...analysis.sequential import Look, watched
+from ...analysis.spread import Spread
 from ...analysis.trend import TrendStep
 from ...analysis.weighted import WEIGHTED, Weighting, weighted_number
 from ...estimation.numeric.dithered import Dithered
@@ -21,7 +24,7 @@ from ...estimation.numeric.registry import law_of
 from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .number_changes import compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
@@ -204,6 +207,26 @@ class Numbers(Summary[NumericEstimate]):
     ) -> Table:
         """Return the trend of mean, median and 95th percentile."""
         return trend(metric, steps, query.confidence)
+
+    def look(self, metric: Metric, day: date, estimate: NumericEstimate) -> Look:
+        """Return the mean, in parts of the range."""
+        mean = estimate.mean
+        spread = Spread(np.array([mean.standard_error**2]))
+        return Look(day, mean.reports, np.array([mean.estimate]), spread)
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test of the mean; differences are in the unit, also of geometric means."""
+        if query.values:
+            raise ParameterError("values", f"does not apply to {metric.name}, of which the mean is watched")
+        found, scale = watched(["mean"], reference, looks, query.confidence, query.change), Scale.of(metric)
+        before = float(reference.frequency[0])
+        value = scale.value(before)
+        moved = {
+            name: np.array([scale.value(before + float(np.asarray(found.columns[name])[0])) - value])
+            for name in ("difference", "low", "high")
+        }
+        now = np.array([scale.value(float(np.asarray(found.columns["now"])[0]))])
+        return replace(found, columns={**found.columns, "reference": np.array([value]), "now": now, **moved})
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the mean, the median and the 95th percentile, with their intervals."""

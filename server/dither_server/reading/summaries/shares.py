@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -11,6 +12,8 @@ from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
 from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
+from ...analysis.sequential import Look, watched
+from ...analysis.spread import spread_of
 from ...analysis.trend import TrendStep, trend
 from ...analysis.weighted import WEIGHTED, weighted_shares
 from ...estimation.confidence import level_of_each
@@ -20,7 +23,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .schemas import ABOUT, optional_weighted
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
@@ -137,6 +140,18 @@ class Shares(Summary[Estimate]):
     ) -> Table:
         """Return the trend of the values."""
         return trend(metric, count, steps, query.confidence, places)
+
+    def look(self, metric: Metric, day: date, estimate: Estimate) -> Look:
+        """Return all shares."""
+        numbers = (estimate.frequency, estimate.standard_error, estimate.reports, estimate.repeats)
+        return Look(day, estimate.reports, estimate.frequency, spread_of(metric.mechanism, *numbers))
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test of the values that are named, or of all."""
+        places = query.selection.places(metric.labels, lambda: reference.frequency)
+        chosen = [one.chosen(places) for one in (reference, *looks)]
+        labels = [metric.labels[place] for place in places.tolist()]
+        return watched(labels, chosen[0], chosen[1:], query.confidence, query.change)
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of the values."""

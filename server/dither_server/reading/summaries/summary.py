@@ -10,12 +10,13 @@ from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Column, Table
+from ...analysis.sequential import Look
 from ...analysis.trend import TrendStep
 from ...analysis.weighted import Weighting
 from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .paging import PageRequest
 
 Span = tuple[date | None, date | None]
@@ -192,6 +193,14 @@ class Summary(ABC, Generic[E]):
     ) -> Table:
         """Return the trend of ``count`` steps. Raises ParameterError if this kind has none."""
         raise ParameterError("metric", f"{metric.name} asks a kind of question that has no trend")
+
+    def look(self, metric: Metric, day: date, estimate: E) -> Look:
+        """Return what a watch tests of an estimate. Raises ParameterError if this kind cannot be watched."""
+        raise ParameterError("metric", f"{metric.name} asks a kind of question that cannot be watched")
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test for a change since a reference period, given what was known on each day since."""
+        raise ParameterError("metric", f"{metric.name} asks a kind of question that cannot be watched")
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
