@@ -54,6 +54,7 @@ bench-coverage: .venv/installed
 	$(MEASURE).panel_coverage $(TABLES)
 	$(MEASURE).small_coverage $(TABLES)
 	$(MEASURE).weighted $(TABLES)
+	$(MEASURE).watched $(TABLES)
 	$(MEASURE).numeric_devices
 
 bench-speed: .venv/installed

@@ -226,7 +226,10 @@ class Numbers(Summary[NumericEstimate]):
             for name in ("difference", "low", "high")
         }
         now = np.array([scale.value(float(np.asarray(found.columns["now"])[0]))])
-        return replace(found, columns={**found.columns, "reference": np.array([value]), "now": now, **moved})
+        about = {**found.about, "unit": scale.unit}
+        return replace(
+            found, about=about, columns={**found.columns, "reference": np.array([value]), "now": now, **moved}
+        )
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the mean, the median and the 95th percentile, with their intervals."""
