@@ -13,6 +13,7 @@ from dither_shared.metrics.period import utc_today
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
+from .releases import Releases
 
 _SEAL_KEYS = "seal-keys.json"
 
@@ -77,6 +78,9 @@ class Config(ServerSettings):
         "", "File of the keys that devices seal reports for; seal-keys.json beside a SQLite database, else here."
     )
     seal_alarm: float = setting(0.05, "Share of a sealed batch that may fail to open; above it, an alarm is raised.")
+    releases: Releases = setting(  # noqa: RUF009  # a field, as all the others are
+        Releases(), "Releases of the app, which pages mark on curves: 2026-11-20 2.1, or tables of day and name."
+    )
     retention: Retention = setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )

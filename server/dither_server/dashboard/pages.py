@@ -21,7 +21,7 @@ from ..reading.costs import effort
 from ..reading.exports import FORMATS
 from ..reading.summaries.paging import PageRequest, page_of
 from ..reading.summaries.summary import Steps
-from ..reading.summaries.svg import TimeSeries
+from ..reading.summaries.svg import TimeSeries, markers_of
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
 from .panels import VALUES, panels_within
 from .refused import refused_in
@@ -98,7 +98,8 @@ def show_page(view: MetricView, name: str) -> str:
         refused = refused_in(collector.store, collector.config.today(), view.query, name)
         about: dict[str, object] = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
-        about |= {"who": _who_answered(card)}
+        releases = collector.config.releases.listed
+        about |= {"who": _who_answered(card), "markers": markers_of(releases, drawn.over.starts) if drawn else []}
         about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
 
