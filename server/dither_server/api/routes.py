@@ -15,7 +15,7 @@ from ..ingest.sealed.posts import PATH as SEALED
 from ..json_schema import Json
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
-from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
+from ..reading.query import Combination, Comparison, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
 from .lookup import collector_here, described, listing, metric_named, version_named
@@ -154,13 +154,12 @@ def estimate_metric(query: Query, name: str) -> Response:
 
 
 @routes.get("/v1/metrics/<name>/combined")
-@declared(
-    role=Role.READ, reads=EstimateQuery, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY)
-)
-def combine_versions(query: EstimateQuery, name: str) -> Response:
+@declared(role=Role.READ, reads=Combination, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
+def combine_versions(query: Combination, name: str) -> Response:
     """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
 
-    This is right if the true frequencies were the same under all versions.
+    This is right if the true frequencies were the same under all versions. With same_question, only versions that
+    differ in nothing but their noise are combined; of a number, their means.
     """
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.definitions.versions(name)]

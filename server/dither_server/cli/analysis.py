@@ -10,10 +10,10 @@ import click
 
 from dither_shared.counted import counted
 
-from ..reading.query import Comparison, Query, TrendQuery
+from ..reading.query import Combination, Comparison, Query, TrendQuery
 from .options import Found, settings_options, stored, strings_of
 from .query_options import json_option, query_options, strata_of
-from .terminal_tables import as_text, headed
+from .terminal_tables import as_text, combined_text, headed
 
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
 
@@ -76,6 +76,30 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     else:
         words = TextTable([_no_comparison(metric, comparison, began)], [], [])
         click.echo(as_text(headed(words, *comparison["sides"])))
+
+
+@click.command()
+@click.argument("metric")
+@settings_options("metrics", "db")
+@query_options(Combination)
+@json_option
+def combine(found: Found, query: Combination, metric: str, as_json: bool) -> None:
+    """Combine the versions of METRIC, each weighted by the inverse of its variance.
+
+    This is right if people answered alike under all of them: see --same-question.
+    """
+    from ..reading.estimates import EstimateReader
+    from .metric_by_name import metric_asked
+
+    with stored(found) as store:
+        named = metric_asked(found, store, metric)
+        versions = [metric_asked(found, store, metric, one) for one in store.definitions.versions(metric)]
+        listed = [one for one in versions if one.question.estimable]
+        answer = EstimateReader(store).combine(named, listed, query).whole()
+    if as_json:
+        click.echo(json.dumps(answer, indent=2, allow_nan=False))
+        return
+    click.echo(as_text(headed(combined_text(answer, is_number=named.question.kind == "number"), answer)))
 
 
 @click.command("trend")

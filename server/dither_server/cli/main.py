@@ -8,6 +8,7 @@ _HERE = "dither_server.cli"
 
 _LATER = {
     "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
+    "combine": Later(f"{_HERE}.analysis:combine", "Combine the versions of a metric."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that are not listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),

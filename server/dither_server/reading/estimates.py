@@ -20,7 +20,7 @@ from ..tally.tally import Tally
 from .answer_cache import AnswerCache
 from .costs import effort, reading, require_affordable
 from .folded import folded
-from .query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from .query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .sealing import about_sealed
 from .sources import Collected, Source, key_of
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
@@ -179,14 +179,17 @@ class EstimateReader:
         table = self._answer(sources, lambda found: key_of(found, None, "compare", query), cost, compared)
         return self._chosen(table, query, "first")
 
-    def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
+    def combine(self, named: Metric, versions: Sequence[Metric], query: Combination) -> Table:
         """Return the combined versions of the metric's kind; the top values are those of the combined shares.
 
-        If a stratum is asked for, only versions that have it are combined.
+        If a stratum is asked for, only versions that have it are combined; with ``same_question``, those with the same
+        answers and strata as ``named``.
         """
         summary = summary_of(named)
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
+        if query.same_question:
+            versions = [one for one in versions if _same_question(named, one)]
         span, sources, cost = (query.since, query.until), list[Source](), 0
         for metric in versions:
             part, shown = part_of(metric, query.strata), query.selection.count(len(metric.labels))
@@ -422,6 +425,11 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
         first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
         spans.append((max(first, query.since or first), min(last, query.until or last)))
     return spans
+
+
+def _same_question(one: Metric, other: Metric) -> bool:
+    """Return whether two versions of a metric differ in nothing but their noise."""
+    return one.question.domain_digest == other.question.domain_digest and one.strata == other.strata
 
 
 def _iso(day: date | None) -> str | None:

@@ -58,6 +58,10 @@ _TUNED = (
     "Change of a share, or of a mean in parts of its range, for which the test is most powerful. Choose it before you "
     "look."
 )
+_SAME = (
+    "Combine only the versions that ask what the current one asks, with the same answers, range and strata, and differ "
+    "in nothing but their noise, such as ε."
+)
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
@@ -153,6 +157,13 @@ class EstimateQuery(Parameters):
     def selection(self) -> Selection:
         """Which values are shown."""
         return Selection(self.values, self.top, self.limit, self.offset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination(EstimateQuery):
+    """The parameters of a combination of versions: of all, or of those that differ in their noise alone."""
+
+    same_question: Annotated[bool, TRUTH(_SAME)] = False
 
 
 @dataclass(frozen=True, kw_only=True)

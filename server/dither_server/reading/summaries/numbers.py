@@ -24,8 +24,8 @@ from ...estimation.numeric.registry import law_of
 from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
-from .number_changes import compared, trend
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from .number_changes import combined_means, compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
 from .paging import PageRequest
@@ -193,9 +193,12 @@ class Numbers(Summary[NumericEstimate]):
         """Return the differences of means, medians and 95th percentiles."""
         return compared(sides, query, estimator)
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
-        """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
-        raise ParameterError("metric", f"{name} asks for a number; name a version, because versions are not combined")
+    def combine(self, name: str, surveys: Sequence[Survey], query: Combination, estimator: Estimator) -> Table:
+        """Return the combined mean of versions of one range. Others are refused, and quantiles cannot be averaged."""
+        if not query.same_question:
+            what = "versions of other ranges are not combined; name a version, or ask for same_question"
+            raise ParameterError("metric", f"{name} asks for a number; {what}")
+        return combined_means(name, surveys, query.confidence, estimator)
 
     def trend(
         self,

@@ -23,7 +23,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .schemas import ABOUT, optional_weighted
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
@@ -122,7 +122,7 @@ class Shares(Summary[Estimate]):
         mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
         return compared(first, second, mechanisms, query.confidence, query.change)
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(self, name: str, surveys: Sequence[Survey], query: Combination, estimator: Estimator) -> Table:
         """Return ``combined``."""
         versions = [
             Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)

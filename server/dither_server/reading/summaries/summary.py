@@ -16,7 +16,7 @@ from ...analysis.weighted import Weighting
 from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 from .paging import PageRequest
 
 Span = tuple[date | None, date | None]
@@ -184,7 +184,7 @@ class Summary(ABC, Generic[E]):
         """Return the comparison of two surveys. Raises ParameterError for what cannot be compared."""
         raise ParameterError("other", f"{sides[0].metric.name} asks a kind of question that cannot be compared")
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(self, name: str, surveys: Sequence[Survey], query: Combination, estimator: Estimator) -> Table:
         """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
         raise ParameterError("metric", f"{name} asks a kind of question whose versions cannot be combined")
 
