@@ -12,6 +12,7 @@ from dither_shared.questions.cross import BETWEEN
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
+from ...analysis.weighted import WEIGHTED
 from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
@@ -49,6 +50,7 @@ COLUMNS = (
     Column("first", str, nullable=True),
     Column("second", str, nullable=True),
     Column("given", str, nullable=True),
+    *WEIGHTED,
 )
 """The columns of an export: of pairs, of the answers to one question (``marginal``), and of one within the other.
 
