@@ -26,7 +26,7 @@ _LATER = {
     "run": Later(f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
     "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),
-    "watch": Later(f"{_HERE}.watch:watch", "Test for a change since a reference period, as often as you like."),
+    "watch": Later(f"{_HERE}.watch:watch", "Test for a change, as often as you like."),
 }
 
 

@@ -15,7 +15,7 @@ from flask import Flask
 from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.configuration import in_configuration
 from dither_server.store import Store
-from dither_shared import ParameterError
+from dither_shared import ParameterError, parse_metrics
 from server.cli.invoking import invoke
 from server.collecting import (
     LAYOUT,
@@ -128,6 +128,26 @@ def test_tables_have_columns_of_weighted_estimates_and_json_rows_only_if_asked(a
         empty = list(csv.DictReader(io.StringIO(client.get(f"/v1/metrics/{name}/estimate?format=csv").text)))
         assert not any(row["weighted"] for row in empty)
     assert client.get("/v1/metrics/speed/estimate?weighted=true&format=arrow").status_code == 200
+
+
+def test_reports_that_say_nothing_say_nothing_weighted(tmp_path: Path) -> None:
+    file = tmp_path / "population.toml"
+    file.write_text(POPULATION, encoding="utf-8")
+    noisy = parse_metrics(STRATA_TOML.replace("epsilon = 2.0", "epsilon = 0.1"))
+    layout, speed = noisy.values()
+    app = create_app(config(tmp_path, metrics=noisy, population=str(file)))
+    few = [
+        upload(metric, rows_of(metric, 1, value=value), stratum=place)
+        for metric, value in ((layout, "tabs"), (speed, 2))
+        for place in (0, 1)
+    ]
+    store = collector_of(app).store
+    store.commit([*few, upload(layout, rows_of(layout, 1, value="tabs"), stratum=2)], TODAY, SHARD)
+    (first, *_) = answer(app, "/v1/metrics/layout/estimate?weighted=true")["values"]
+    assert [first[name] for name in ("frequency", *COLUMNS)] == [None] * 5
+    mean = answer(app, "/v1/metrics/speed/estimate?weighted=true")["mean"]
+    assert [mean[name] for name in ("value", *COLUMNS)] == [None, None, None, 0, 10]
+    collector_of(app).close()
 
 
 @pytest.mark.parametrize(

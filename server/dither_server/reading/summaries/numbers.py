@@ -343,7 +343,11 @@ def _row(
 def _with_weights(table: Table, metric: Metric, weighting: Weighting) -> Table:
     """Return an answer with weighted numbers beside each of its mean, quantiles and shares below points."""
     scale, mean = Scale.of(metric), table.about["mean"]
-    found = weighted_number(law_of(metric.mechanism), weighting, table.about["confidence"])
+    law, confidence = law_of(metric.mechanism), table.about["confidence"]
+    if mean["value"] is None:  # the reports say nothing yet
+        found = estimate_number(law, Tally.zero(metric.mechanism), confidence)
+    else:
+        found = weighted_number(law, weighting, confidence)
     ours = scale.mean(found.mean)
     weighted = {"weighted": ours["value"], "weighted_error": ours["standard_error"]}
     quantiles = []

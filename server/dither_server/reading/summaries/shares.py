@@ -6,6 +6,8 @@ from datetime import date
 from statistics import NormalDist
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dither_shared import Metric, ParameterError
 
 from ...analysis.answers import SHARES, estimate_table
@@ -112,7 +114,9 @@ class Shares(Summary[Estimate]):
         mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - asked.confidence
         if asked.simultaneous:
             _, alpha = level_of_each(mechanism, len(labels), alpha)
-        weighted = weighted_shares(mechanism, labels, survey.weighting, alpha)
+        known = np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64))  # the reports say something
+        found = weighted_shares(mechanism, labels, survey.weighting, alpha)
+        weighted = {name: np.where(known, column, np.nan) for name, column in found.items()}
         about = {**table.about, "weights": survey.weighting.about}
         return replace(table, about=about, columns={**table.columns, **weighted})
 
