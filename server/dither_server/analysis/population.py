@@ -145,7 +145,7 @@ class Population:
                     raise ParameterError(
                         margin.place, f"no metric declares {name:.40}{did_you_mean(name, sorted(declared))}"
                     )
-                for value in {values[place] for values in margin.shares} - declared[name]:
+                for value in sorted({values[place] for values in margin.shares} - declared[name]):
                     meant = did_you_mean(value, sorted(declared[name]))
                     raise ParameterError(margin.place, f"no metric declares {name}={value:.40}{meant}")
 
@@ -215,7 +215,7 @@ def _require_agreement(margins: Sequence[Margin]) -> None:
             if not both:
                 continue
             ours, theirs = one.sums(both), other.sums(both)
-            for values in ours.keys() | theirs.keys():
+            for values in sorted(ours.keys() | theirs.keys()):
                 if abs(ours.get(values, 0.0) - theirs.get(values, 0.0)) > _ROUNDING:
                     label, given = "/".join(values), f"{ours.get(values, 0.0):.4g}"
                     raise ParameterError(

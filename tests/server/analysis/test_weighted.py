@@ -31,7 +31,7 @@ def test_a_mean_is_weighted_and_its_interval_holds() -> None:
 
 def test_the_interval_of_a_weighted_median_holds() -> None:
     found = numbers(setting_of(NUMBER.format(4), raked=False), 20_000, 100, 7, "median")
-    assert abs(found.raw) > 10
+    assert found.raw > 0.05
     assert found.coverage > 0.84
 
 
