@@ -53,6 +53,8 @@ bench-coverage: .venv/installed
 	$(MEASURE).numeric_coverage $(TABLES)
 	$(MEASURE).panel_coverage $(TABLES)
 	$(MEASURE).small_coverage $(TABLES)
+	$(MEASURE).weighted $(TABLES)
+	$(MEASURE).watched $(TABLES)
 	$(MEASURE).numeric_devices
 	$(MEASURE).own_past $(TABLES)
 

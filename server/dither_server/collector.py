@@ -15,6 +15,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper, ProxyLogin
 from .access.tokens import KnownTokens
+from .analysis.population import Population
 from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
@@ -52,7 +53,8 @@ class Collector(Served):
         self.proxies = Proxies(config.proxies)
         self.analyses = AnalysisLimiter(config.analyses, self.prometheus, config.analysis_wait)
         cache, limit = AnswerCache(config.cache_bytes), config.estimates_limit
-        self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand)
+        self.population = Population.load(config.population, self.metrics) if config.population else None
+        self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand, population=self.population)
         self._condition = CachedReading("database", self.store.condition)
         self._engine = "unknown"
         self.committer = self._committer(self.spool or self.store, self.prometheus)

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from dither_server.analysis.answers import answer
+from dither_server.analysis.estimate_table import answer
 from dither_server.app import collector_of, create_app
 from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store

@@ -5,6 +5,7 @@ from typing import Any
 
 from dither_relay.config import RELAY
 from dither_server.access.origins import Origins
+from dither_server.config.releases import Releases
 from dither_server.config.sources import COLLECTOR, Sources, flag_of
 from dither_server.tally.retention import Retention
 
@@ -20,6 +21,7 @@ _TYPES = {
     str: "text",
     frozenset: "list of roles",
     Origins: "list of origins",
+    Releases: "list of releases",
     Retention: "text",
 }
 

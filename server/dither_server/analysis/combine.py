@@ -16,8 +16,8 @@ from dither_shared import Mechanism
 from ..estimation.intervals.score import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
 from ..tally.repeats import Repeats
-from .answers import SHARES
 from .columns import ColumnData, Table
+from .estimate_table import SHARES
 from .spread import spread_of, weights_of
 
 COMBINED = [column for column in SHARES if column.name in {"value", "frequency", "standard_error", "low", "high"}]

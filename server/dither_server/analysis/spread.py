@@ -21,7 +21,7 @@ _NOTHING = 1e-300
 """A number of precision that stands for none."""
 
 
-class _Spread(NamedTuple):
+class Spread(NamedTuple):
     """Variance and third central moment of one survey's estimates, one entry a value, of which the share is f.
 
     The variance is ``constant`` + ``slope`` f + ``thinning`` f (1-f).
@@ -41,7 +41,7 @@ class _Spread(NamedTuple):
         return self.third(share)
 
 
-def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, repeats: float = 1.0) -> _Spread:
+def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, repeats: float = 1.0) -> Spread:
     """Return the law of estimates with that ``error`` at their own ``frequency``, from reports of that design effect.
 
     What the error has beyond the mechanism's law, a sketch's collisions, is of any share. The error of a regression
@@ -49,10 +49,10 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     """
     reports = max(reports, 1)
     if not mechanism.pure:
-        return _Spread(error**2)
+        return Spread(error**2)
     trials = np.asarray(reports * float(mechanism.coverage))
     share, law = np.clip(frequency, 0, 1), noise_law(mechanism, repeats).sampled()
-    once = _Spread(np.zeros(()), law.slope / trials, law.thinning / trials)
+    once = Spread(np.zeros(()), law.slope / trials, law.thinning / trials)
     least = law.constant / trials / 2  # whatever rounding does
     return once._replace(
         constant=np.maximum(error**2 - once.variance(share), least),
@@ -60,7 +60,7 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     )
 
 
-def weights_of(spreads: Sequence[_Spread], frequency: Floats) -> Floats:
+def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     """Return the weights of several surveys' estimates of one share, shape (surveys, values).
 
     They sum to 1, or to 0 where none knows a thing. They are the inverse variances at one share for all: that of the

@@ -17,7 +17,7 @@ from ..ingest.sealed.posts import PATH as SEALED
 from ..json_schema import Json, Schema
 from ..reading.activity import ACTIVE, active
 from ..reading.exports import FORMATS, Listed, answered, attributes_of, chosen, json_object
-from ..reading.query import ActiveQuery, Comparison, EstimateQuery, ListQuery, Query, RetentionQuery, TrendQuery
+from ..reading.query import ActiveQuery, Combination, Comparison, ListQuery, Query, RetentionQuery, TrendQuery
 from ..reading.sealing import folded
 from ..reading.summaries import summary_of
 from . import schemas
@@ -172,13 +172,12 @@ def estimate_metric(query: Query, name: str) -> Response:
 
 
 @routes.get("/v1/metrics/<name>/combined")
-@declared(
-    role=Role.READ, reads=EstimateQuery, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY)
-)
-def combine_versions(query: EstimateQuery, name: str) -> Response:
+@declared(role=Role.READ, reads=Combination, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
+def combine_versions(query: Combination, name: str) -> Response:
     """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
 
-    This is right if the true frequencies were the same under all versions.
+    This is right if the true frequencies were the same under all versions. With same_question, only versions that
+    differ in nothing but their noise are combined; of a number, their means.
     """
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.definitions.versions(name)]

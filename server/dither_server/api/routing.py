@@ -24,7 +24,7 @@ from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
 from ..access.roles import Role
-from ..analysis.answers import privacy_fields, privacy_statement
+from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
 from ..json_schema import Json, Schema
 from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check

@@ -10,22 +10,22 @@ import click
 
 from dither_shared.counted import counted
 
-from ..reading.query import Comparison, Query, TrendQuery
+from ..reading.query import Combination, Comparison, Query, TrendQuery
 from .options import Found, settings_options, stored, strings_of
 from .query_options import json_option, query_options, strata_of
-from .terminal_tables import as_text, headed
+from .terminal_tables import as_text, combined_text, headed
 
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
 
 _OF_ESTIMATES = (
     *("since", "until", "version", "confidence", "distinct", "simultaneous", "forged", "top", "limit", "offset"),
-    *("values", "strata", "by", "by_day", "quantile", "at"),
+    *("values", "strata", "by", "by_day", "quantile", "at", "weighted"),
 )
 
 
 @click.command()
 @click.argument("metric")
-@settings_options("metrics", "db")
+@settings_options("metrics", "db", "population")
 @query_options(Query, *_OF_ESTIMATES)
 @click.option(
     "--candidates",
@@ -36,13 +36,14 @@ _OF_ESTIMATES = (
 def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
     """Estimate the share of each value of METRIC or, if it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
-    from .metric_by_name import metric_asked
+    from .metric_by_name import metric_asked, population_of
     from .terminal_tables import print_answers
 
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, query.version)
-        answers = [table.whole() for table in EstimateReader(store).tables(chosen, query, strings)]
+        reader = EstimateReader(store, population=population_of(found, [chosen]))
+        answers = [table.whole() for table in reader.tables(chosen, query, strings)]
     print_answers(chosen, answers, as_json=as_json, several=query.by_day or bool(query.by))
 
 
@@ -75,6 +76,30 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     else:
         words = TextTable([_no_comparison(metric, comparison, began)], [], [])
         click.echo(as_text(headed(words, *comparison["sides"])))
+
+
+@click.command()
+@click.argument("metric")
+@settings_options("metrics", "db")
+@query_options(Combination)
+@json_option
+def combine(found: Found, query: Combination, metric: str, as_json: bool) -> None:
+    """Combine the versions of METRIC, each weighted by the inverse of its variance.
+
+    This is right if people answered alike under all of them: see --same-question.
+    """
+    from ..reading.estimates import EstimateReader
+    from .metric_by_name import metric_asked
+
+    with stored(found) as store:
+        named = metric_asked(found, store, metric)
+        versions = [metric_asked(found, store, metric, one) for one in store.definitions.versions(metric)]
+        listed = [one for one in versions if one.question.estimable]
+        answer = EstimateReader(store).combine(named, listed, query).whole()
+    if as_json:
+        click.echo(json.dumps(answer, indent=2, allow_nan=False))
+        return
+    click.echo(as_text(headed(combined_text(answer, is_number=named.question.kind == "number"), answer)))
 
 
 @click.command("trend")

@@ -31,7 +31,7 @@ _INDENT = " " * 9
 @click.command()
 @settings_options(
     "metrics", "db", "host", "port", "open", "origins", "proxies", "trust_loopback", "local_token", "spool",
-    "spool_open", "seal_keys",
+    "spool_open", "seal_keys", "population",
 )  # fmt: skip
 @click.option("--settings", is_flag=True, help="Show each setting and where its value comes from; examine nothing.")
 @click.option(

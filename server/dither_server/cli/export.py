@@ -25,32 +25,37 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[METRIC]...")
-@settings_options("metrics", "db")
+@settings_options("metrics", "db", "population")
 @click.option(
     "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
 )
-@query_options(Query, "by_day", "by", "strata", "since", "until", "confidence", "distinct")
+@query_options(Query, "by_day", "by", "strata", "since", "until", "confidence", "distinct", "weighted")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
 def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
     """Write the estimates of each METRIC, or of all, as a table with one row per value and a column for each attribute.
 
-    If all metrics are written, those without the attribute of --by are not split.
+    If all metrics are written, those without the attribute of --by are not split, and those without an attribute of the
+    population are not weighted.
     """
     from ..reading.estimates import EstimateReader
     from ..reading.exports import FORMATS, answered, attributes_of
     from ..reading.summaries import summary_of
+    from ..reading.weights import can_weigh
+    from .metric_by_name import population_of
 
     _require_writable(form, output)
     with stored(found) as store:
-        reader = EstimateReader(store)
         metrics = _chosen(found, store, names, query)
+        population = population_of(found, metrics)
+        reader = EstimateReader(store, population=population)
         kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
         if not names and not set(query.by) <= set(attributes):
             raise ParameterError("--by", f"names an attribute of no metric; known: {', '.join(attributes) or 'none'}")
 
         def tables(metric: "Metric") -> "Iterator[Table]":
             parted = query.by if names else tuple(name for name in query.by if name in attributes_of([metric]))
-            return reader.tables(metric, replace(query, by=parted))
+            weighted = query.weighted and (bool(names) or can_weigh(population, metric))
+            return reader.tables(metric, replace(query, by=parted, weighted=weighted))
 
         answers = (one for metric in metrics for one in answered(metric, tables(metric)))
         _write(FORMATS[form].write(answers, kinds, attributes), output)

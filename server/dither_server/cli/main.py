@@ -44,6 +44,7 @@ _HERE = "dither_server.cli"
 _LATER = {
     "active": Later(f"{_HERE}.activity:show_active", "Count the devices that reported per day, week or month."),
     "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
+    "combine": Later(f"{_HERE}.analysis:combine", "Combine the versions of a metric."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that are not listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),
@@ -62,6 +63,7 @@ _LATER = {
     "run": Later(f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
     "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),
+    "watch": Later(f"{_HERE}.watch:watch", "Test for a change, as often as you like."),
 }
 
 

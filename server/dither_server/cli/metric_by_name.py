@@ -1,5 +1,8 @@
 """Find the metric that a command names: in metrics.toml, or in the database if it is no longer asked."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
 
 from dither_shared import Metric, ParameterError, load_metrics
@@ -7,6 +10,9 @@ from dither_shared import Metric, ParameterError, load_metrics
 from ..store import Store
 from .options import Found
 from .terminal_tables import printable
+
+if TYPE_CHECKING:
+    from ..analysis.population import Population
 
 
 def known_metrics(found: Found) -> dict[str, Metric]:
@@ -33,6 +39,15 @@ def metric_asked(found: Found, store: Store, name: str, version: str | None = No
     if version is None and known:
         click.echo(printable(f"{name} is no longer asked; this is its version {metric.version}"), err=True)
     return metric
+
+
+def population_of(found: Found, metrics: Iterable[Metric]) -> "Population | None":
+    """Return the population that is configured, if any. Raises ParameterError if it is wrong, or fits no metric."""
+    from ..analysis.population import Population
+
+    setting = found["population"]
+    known = {metric.version: metric for metric in (*known_metrics(found).values(), *metrics)}
+    return None if setting is None or not setting.value else Population.load(str(setting.value), known)
 
 
 def listing(metric: Metric) -> Metric:

@@ -22,7 +22,7 @@ def run(found: Found) -> None:
     from dither_serving.logs import log_json
     from dither_serving.server import listen, serve, url_of
 
-    from ..analysis.answers import metric_summary
+    from ..analysis.estimate_table import metric_summary
     from ..app import collector_of, create_app
     from ..config.sources import configured
     from .examination.configuration import seals

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dither_shared.counted import counted
+
 from ..analysis.composition import rounded_up
 
 if TYPE_CHECKING:
@@ -65,6 +67,24 @@ def print_answers(
         return
     for place, answer in enumerate(answers):
         click.echo("\n" * (place > 0) + as_text(headed(summary_of(metric).text(answer), answer)))
+
+
+def combined_text(answer: Mapping[str, Any], *, is_number: bool) -> "TextTable":
+    """Return a combination of versions for a terminal: shares in percent, or a mean in its unit."""
+    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import percent
+
+    def written(number: float | None) -> str:
+        return percent(number) if not is_number else "-" if number is None else f"{number:.4g}"
+
+    reports, versions = counted(answer["reports"], "report"), counted(len(answer["versions"]), "version")
+    head = f"{answer['metric']}: {reports} of {versions}, {100 * answer['confidence']:g}% intervals"
+    rows = [
+        (row["value"], written(row["frequency"]), f"{written(row['low'])} to {written(row['high'])}", "")
+        for row in answer["values"]
+    ]
+    before = [head, f"versions: {', '.join(answer['versions'])}"]
+    return TextTable(before, [("value", "mean" if is_number else "share %", "interval", ""), *rows])
 
 
 def printable(label: str) -> str:

@@ -14,6 +14,7 @@ from dither_shared.metrics.period import utc_today
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
+from .releases import Releases
 
 _HEADER = re.compile(
     r"(?!x-forwarded-(for|proto|host|port|by|server|ssl|prefix)$)(?!x-real-ip$)x-[a-z0-9-]{1,60}", re.IGNORECASE
@@ -48,6 +49,7 @@ class Config(ServerSettings):
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
     title: str = setting("What people answered", "Title of the pages, such as the app's name.")
     open: frozenset[Role] = setting(frozenset(), "Roles that need no token: report, read, admin.")
+    population: str = setting("", "File of the known margins of the population, for weighted estimates.")
     origins: Origins = setting(  # noqa: RUF009  # a field, as all the others are
         NO_ORIGINS, "Origins of the web pages that may report, such as https://app.example; other pages may not."
     )
@@ -85,6 +87,9 @@ class Config(ServerSettings):
         "", "File of the keys that devices seal reports for; seal-keys.json beside a SQLite database, else here."
     )
     seal_alarm: float = setting(0.05, "Share of a sealed batch that may fail to open; above it, an alarm is raised.")
+    releases: Releases = setting(  # noqa: RUF009  # a field, as all the others are
+        Releases(), "Releases of the app, which pages mark on curves: 2026-11-20 2.1, or tables of day and name."
+    )
     retention: Retention = setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )

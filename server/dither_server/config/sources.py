@@ -16,6 +16,7 @@ from dither_shared import ParameterError
 from ..access.origins import Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
+from .releases import Releases
 from .settings import Config
 
 FILE_VARIABLE = "DITHER_CONFIG"
@@ -155,7 +156,7 @@ def _read(like: object, given: object, source: str) -> object:
     """Return a given value as the type of the default ``like``, from text or from TOML's own types."""
     if isinstance(like, frozenset):
         return _roles(given, source)
-    if isinstance(like, Retention | Origins):
+    if isinstance(like, Retention | Origins | Releases):
         return type(like).read(given, source)
     if isinstance(like, bool):
         words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -206,7 +207,7 @@ def _shown(setting: ResolvedSetting | None) -> object:
         return sorted(role.value for role in value)
     if isinstance(value, Origins):
         return list(value.listed)
-    if isinstance(value, Retention):
+    if isinstance(value, Retention | Releases):
         return str(value)
     from ..store.engine import without_password  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 

@@ -13,6 +13,7 @@ from dither_shared.counted import counted
 from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
+from ..analysis.population import who_answered
 from ..analysis.retention import has_retention
 from ..api.routing import COSTLY, HTML, begin, collector_here, declared, metric_named, version_named
 from ..reading.activity import active
@@ -20,7 +21,7 @@ from ..reading.exports import FORMATS
 from ..reading.limiter import effort
 from ..reading.query import ActiveQuery, RetentionQuery
 from ..reading.summaries.summary import PageRequest, Steps, page_of
-from ..reading.summaries.svg import TimeSeries
+from ..reading.summaries.svg import TimeSeries, markers_of
 from .activity import devices_of, retention_of
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
 from .panels import VALUES, panels_within, refused_in
@@ -97,6 +98,8 @@ def show_page(view: MetricView, name: str) -> str:
         refused = refused_in(collector.store, collector.config.today(), view.query, name)
         about: dict[str, object] = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+        releases = collector.config.releases.listed
+        about |= {"who": _who_answered(card), "markers": markers_of(releases, drawn.over.starts) if drawn else []}
         about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
 
@@ -129,6 +132,19 @@ def show_retention(view: DaysView) -> str:
 def _surroundings_of(view: DaysView) -> dict[str, object]:
     """Return what both pages of devices need, in addition to what they draw."""
     return {"view": view, "query": view.query, "formats": list(FORMATS), "ranges": _ranges(view), "links": _links()}
+
+
+def _who_answered(card: MetricCard) -> list[tuple[str, list[tuple[str, float, float]]]]:
+    """Return who answered, by each attribute whose margin is known; nothing if the page shows some strata only."""
+    collector, query, strata = collector_here(), card.view.query, card.metric.strata
+    if collector.population is None or strata is None or card.part.label:
+        return []
+    counts = collector.store.history(card.metric, query.since, query.until).strata()
+    return who_answered(
+        collector.population,
+        card.metric,
+        lambda name, value: sum(counts[place] for place in strata.places({name: value})),
+    )
 
 
 def _weekly(card: MetricCard) -> TimeSeries | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -45,7 +46,8 @@ def panels_within(card: MetricCard, reader: EstimateReader) -> Panels | None:
 
     If all estimates cost too much, panels have none.
     """
-    metric, query, part, estimates = card.metric, card.view.query, card.part, card.estimates
+    metric, part, estimates = card.metric, card.part, card.estimates
+    query = replace(card.view.query, weighted=False)
     by = [name for name, value in part.values if value is None]
     if not by or estimates is None or not card.known:
         return None

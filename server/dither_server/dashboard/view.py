@@ -80,6 +80,8 @@ class View(Parameters):
         for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
                 raise ParameterError(name, "does not apply to pages; the API has it")
+        if query.weighted and "weighted" not in cls.QUERIED:
+            raise ParameterError("weighted", "does not apply to this page; the page of a metric has it")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
@@ -101,7 +103,7 @@ class View(Parameters):
 class MetricView(View):
     """The arguments of a metric's page, which shows any version."""
 
-    QUERIED = (*View.QUERIED, "version", "strata")
+    QUERIED = (*View.QUERIED, "weighted", "version", "strata")
     OWN = _OWN
 
 

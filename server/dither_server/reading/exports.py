@@ -157,9 +157,9 @@ def _json(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Se
 def _ndjson(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield one JSON object per line."""
     for summary, table in answers:
-        about = _about(table)
+        before = _about(table) | {column.name: None for column in summary.columns}
         for rows in summary.flat(table).chunks():
-            yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
+            yield "".join(f"{_dumped(before | row)}\n" for row in rows).encode()
 
 
 def _csv(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:

@@ -51,11 +51,23 @@ _SIMULTANEOUS = (
     "strata do not."
 )
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
+_TUNED = (
+    "Change of a share, or of a mean in parts of its range, for which the test is most powerful. Choose it before you "
+    "look."
+)
+_SAME = (
+    "Combine only the versions that ask what the current one asks, with the same answers, range and strata, and differ "
+    "in nothing but their noise, such as ε."
+)
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _FORMAT = "Answer in this format, whatever Accept prefers."
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
+_WEIGHTED = (
+    "Show in addition the estimates weighted to the known margins of the population (setting population), with "
+    "intervals that allow for unequal weights."
+)
 _DISTINCT = "Assume that all reports come from different people, which makes errors and intervals narrower."
 
 T = TypeVar("T")
@@ -146,6 +158,13 @@ class EstimateQuery(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Combination(EstimateQuery):
+    """The parameters of a combination of versions: of all, or of those that differ in their noise alone."""
+
+    same_question: Annotated[bool, TRUTH(_SAME)] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class _OneVersion(EstimateQuery):
     """A question about one version of a metric: the current one unless another is named."""
 
@@ -160,7 +179,7 @@ class Query(_OneVersion):
     ``by_day`` asks for an answer for each day with reports, instead of one for all together; ``by`` asks for one for
     each stratum with reports, by these attributes, in addition to one for all together. Intervals that are
     ``simultaneous`` hold together within each such answer, not across them. ``quantile`` and ``at`` say which quantiles
-    of a number are shown, and at which points the share of people below.
+    of a number are shown, and at which points the share of people below. ``weighted`` asks for weighted estimates, too.
     """
 
     simultaneous: Annotated[bool, TRUTH(_SIMULTANEOUS)] = False
@@ -169,6 +188,7 @@ class Query(_OneVersion):
     by: Annotated[tuple[str, ...], TEXTS(_BY)] = ()
     quantile: Annotated[tuple[float, ...], SHARES(_QUANTILE)] = ()
     at: Annotated[tuple[float, ...], NUMBERS(_AT)] = ()
+    weighted: Annotated[bool, TRUTH(_WEIGHTED)] = False
     format: Annotated[str | None, one_of(FORMAT_NAMES)(_FORMAT)] = None
 
     def __post_init__(self) -> None:
@@ -216,6 +236,31 @@ class Comparison(_OneVersion):
                 "other_since", "both sides hold the same reports; give days or strata that do not overlap"
             )
         return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchQuery(_OneVersion):
+    """The parameters of a test for a change since a reference period; ``since`` is by default the day after it."""
+
+    reference_since: Annotated[date | None, DAY("First UTC day of the reference period.")] = None
+    reference_until: Annotated[date | None, DAY("Last UTC day of the reference period, included.")] = None
+    change: Annotated[float, SHARE(_TUNED)] = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reference_until is None:
+            raise ParameterError("reference_until", "not given; name the last day before which nothing had changed")
+        if self.reference_since and self.reference_since > self.reference_until:
+            raise ParameterError("reference_since", "later than reference_until")
+        if self.first <= self.reference_until:
+            raise ParameterError("since", "a day of the reference period; reports cannot be on both sides")
+        if self.top is not None or self.limit is not None or self.offset:
+            raise ParameterError("top", "does not apply; name the values, which must not depend on the reports")
+
+    @property
+    def first(self) -> date:
+        """The first day that is compared with the reference period."""
+        return self.since or (self.reference_until or date.min) + timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)

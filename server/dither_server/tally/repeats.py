@@ -10,6 +10,8 @@ import numpy as np
 from dither_shared import Metric
 from dither_shared.metrics.period import first_day
 
+from .arrays import Counts, Floats
+
 
 class Repeats(NamedTuple):
     """The reports of each period of a tally, ``periods``; empty if these do not matter.
@@ -51,6 +53,24 @@ class Repeats(NamedTuple):
         less = np.searchsorted(theirs, ours)
         pairs = np.append(0.0, np.cumsum(theirs))[less].sum() + ours @ (len(theirs) - less)
         return max(self.chance, other.chance) * float(pairs / max(ours.sum() * theirs.sum(), 1))
+
+
+def weighted_effect(reports: Counts, weights: Floats, chance: float = 1.0) -> float:
+    """Return the largest possible Σ (a device's weights)²/Σ w², of ``reports`` with shape (periods, strata).
+
+    It is ``Repeats.effect`` for reports of unequal weight, if a device may move from one stratum to another. The sum
+    over pairs of periods is largest if in each of them the devices are in one order of weights (the rearrangement
+    inequality), and that is possible for all pairs at once.
+    """
+    order = np.argsort(-weights, kind="stable")
+    ends, sorted_weights = np.cumsum(reports[:, order], axis=1), np.append(weights[order], 0.0)
+    breaks = np.unique(np.append(ends.ravel(), 0))
+    of_device = np.zeros(len(breaks) - 1)
+    for of_period in ends:
+        of_device += sorted_weights[np.searchsorted(of_period, breaks[:-1], side="right")]
+    own = float((reports @ weights**2).sum())
+    pairs = float(np.diff(breaks) @ of_device**2)
+    return 1 + chance * (pairs - own) / own if own else 1.0
 
 
 DISTINCT = Repeats()

@@ -29,9 +29,9 @@ _TAKEN = re.compile(
     # arguments of the client's functions and methods, parameters of the API's URLs, and its columns
     "self|metric|value|ok|failed|"
     "at|by|by_day|change|confidence|distinct|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
-    "simultaneous|since|step|tier|token|top|until|values|version|"
+    "same_question|simultaneous|since|step|tier|token|top|until|values|version|weighted|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
-    "reports|standard_error|statistic|strata|stratum|unit|verdict|"
+    "reports|standard_error|statistic|strata|stratum|unit|verdict|weighted_error|weighted_high|weighted_low|"
     "both|both_error|both_high|both_low|cell|cells|cross|discover|first|given|pair|pairs|part|prefix|second|share"
 )
 """Names that no attribute may have, because answers have columns of these names."""

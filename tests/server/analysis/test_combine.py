@@ -1,6 +1,10 @@
 """Versions combined: only when asked, by the inverse of their variances."""
 
+import json
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +13,18 @@ from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import Version, combined
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.intervals.score import noise_law
-from dither_server.tally.repeats import DISTINCT
-from dither_shared import Mechanism, parse_metrics
-from server.collecting import METRICS, THEME, TODAY, config, problem, rows_of, upload
+from dither_server.estimation.numeric.mean import mean_of
+from dither_server.estimation.numeric.tabulated import law_of
+from dither_server.reading.summaries.number_changes import combined_means
+from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.store import Store
+from dither_server.tally.repeats import DISTINCT, Repeats
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism, Metric, parse_metrics
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population
+from server.cli.invoking import invoke
+from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, problem, rows_of, upload
 
 FORMER = parse_metrics(
     '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["light", "dark"]\nepsilon = 3.0\n'
@@ -88,3 +101,88 @@ def test_combination_of_unknown_metrics_and_parameters_is_refused(tmp_path: Path
         assert problem(client.get(f"/v1/metrics/theme/combined?{name}")) == (400, "parameter")
     assert client.get("/v1/metrics/open/combined").json["values"] == []  # type: ignore[index]
     collector_of(app).close()
+
+
+SPEED_TOML = '[metrics.speed]\ntype = "number"\nlow = 0\nhigh = 10\nunit = "s"\nepsilon = {}\n'
+SPEEDS = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (2.0, 1.0)]
+OTHER_RANGE = parse_metrics(SPEED_TOML.format(2.0).replace("10", "20"))["speed"]
+
+
+def test_versions_that_differ_in_their_noise_alone_are_combined_if_asked(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path))
+    store, client = collector_of(app).store, app.test_client()
+    noisier = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 0.5", 1))["theme"]
+    store.register([FORMER, noisier])
+    store.commit([upload(one, rows_of(one, 400)) for one in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
+    everything = client.get("/v1/metrics/theme/combined").json
+    alike = client.get("/v1/metrics/theme/combined?same_question=true").json
+    assert everything is not None
+    assert alike is not None
+    assert set(everything["versions"]) == {THEME.version, FORMER.version, noisier.version}
+    assert set(alike["versions"]) == {THEME.version, noisier.version}
+    assert [row["value"] for row in alike["values"]] == list(THEME.labels)
+    collector_of(app).close()
+
+
+def test_means_of_versions_of_one_range_are_combined(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, metrics={**METRICS, "speed": SPEEDS[0]}))
+    store, client = collector_of(app).store, app.test_client()
+    store.register([*SPEEDS, OTHER_RANGE])
+    store.commit([upload(one, rows_of(one, 500, value=4)) for one in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
+    refused = client.get("/v1/metrics/speed/combined")
+    assert problem(refused) == (400, "parameter")
+    assert "same_question" in refused.text
+    found = client.get("/v1/metrics/speed/combined?same_question=true").json
+    assert found is not None
+    assert set(found["versions"]) == {one.version for one in SPEEDS}
+    (row,) = found["values"]
+    assert row["value"] == "mean"
+    assert row["low"] < 4 < row["high"]
+    each = [client.get(f"/v1/metrics/speed/estimate?version={one.version}").json["mean"] for one in SPEEDS]  # type: ignore[index]
+    assert row["standard_error"] < min(one["standard_error"] for one in each)
+    assert min(one["value"] for one in each) < row["frequency"] < max(one["value"] for one in each)
+    empty = client.get("/v1/metrics/speed/combined?same_question=true&until=2026-01-02").json
+    assert empty is not None
+    assert (empty["values"], empty["reports"]) == ([], 0)
+    collector_of(app).close()
+
+
+def mean_alone(metric: Metric, _labels: tuple[str, ...], tally: Tally, confidence: float, _: bool) -> SimpleNamespace:
+    """Estimate without the curve, which takes longest."""
+    return SimpleNamespace(mean=mean_of(law_of(metric.mechanism), tally, confidence))
+
+
+def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() -> None:
+    """A thousand people report once under each version: without the covariance 89 of 100 intervals hold at ε = 8.
+
+    Of 400 surveys the coverage is below 89.5% once in 10^6.
+    """
+    metrics = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (8.0, 7.0)]
+    rng, held = np.random.default_rng(1), 0
+    points = [np.arange(law_of(one.mechanism).points) for one in metrics]
+    repeats = Repeats((1_000,))
+    for _ in range(400):
+        people = rng.beta(0.5, 0.5, 1_000)
+        surveys = []
+        for metric, grid in zip(metrics, points, strict=True):
+            values = rng.binomial(1, people * (len(grid) - 1) % 1) + (people * (len(grid) - 1)).astype(int)
+            users = Population(tuple(map(str, grid)), np.bincount(values, minlength=len(grid)))
+            tally = replace(sample_tally(metric.mechanism, users, rng), repeats=repeats)
+            surveys.append(CollectedReports(metric, tally, (TODAY, TODAY), {}))
+        (row,) = combined_means("speed", surveys, 0.95, mean_alone).rows()
+        held += row["low"] <= 5 <= row["high"]
+    assert held / 400 > 0.9
+
+
+def test_the_command_combines(tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML + SPEED_TOML.format(2.0), encoding="utf-8")
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register([*METRICS.values(), *SPEEDS])
+        store.commit([upload(one, rows_of(one, 500, value=4)) for one in SPEEDS], TODAY, b"s" * 16)
+        store.commit([upload(THEME, rows_of(THEME, 300))], TODAY, b"s" * 16)
+    shown = invoke(tmp_path, "combine", "speed", "--same-question")
+    assert shown.exit_code == 0, shown.output
+    assert "speed: 1,000 reports of 2 versions, 95% intervals" in shown.stdout
+    assert "theme: 300 reports of 1 version" in invoke(tmp_path, "combine", "theme").stdout
+    assert invoke(tmp_path, "combine", "speed").exit_code == 2
+    assert json.loads(invoke(tmp_path, "combine", "theme", "--json").stdout)["reports"] == 300

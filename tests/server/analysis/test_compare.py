@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.answers import estimate_table as answer
 from dither_server.analysis.columns import Table
 from dither_server.analysis.compare import compared as compared_table
+from dither_server.analysis.estimate_table import estimate_table as answer
 from dither_server.analysis.multiple_testing import holm
 from dither_server.app import collector_of, create_app
 from dither_server.tally.repeats import Repeats

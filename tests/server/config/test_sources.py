@@ -7,6 +7,7 @@ import pytest
 
 from dither_server.access.gatekeeper import Role
 from dither_server.access.origins import Origins
+from dither_server.config.releases import Releases
 from dither_server.config.settings import Config
 from dither_server.config.sources import SETTINGS, configured, describe, resolve
 from dither_server.tally.retention import Retention
@@ -34,7 +35,7 @@ def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
     """And a wrong value is told with its source, so that none is ignored."""
     variable = f"DITHER_{name.upper()}"
-    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention | Origins):
+    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention | Origins | Releases):
         with pytest.raises(ParameterError, match=variable):
             resolve({}, NEEDED | {variable: "nonsense"})
     else:

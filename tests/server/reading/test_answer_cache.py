@@ -12,7 +12,7 @@ import pytest
 from dither_server.analysis.columns import Table
 from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.reading.estimates import EstimateReader
-from dither_server.reading.query import Comparison, Query
+from dither_server.reading.query import Combination, Comparison, Query
 from dither_server.reading.sources import EVERYONE, AnswerCache
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.summary import PageRequest
@@ -64,7 +64,7 @@ def test_every_kind_of_answer_is_cached(store: Store, computed: list[int], read:
     def ask() -> None:
         list(reader.tables(THEME, Query(by_day=True, top=1)))
         reader.compare(THEME, THEME, Comparison())
-        reader.combine(THEME, [THEME], Query())
+        reader.combine(THEME, [THEME], Combination())
         reader.estimate_view(THEME, Query(), EVERYONE, PageRequest("", 1, 12))
 
     ask()

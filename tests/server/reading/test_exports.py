@@ -18,8 +18,8 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_server.analysis.answers import SHARES
 from dither_server.analysis.columns import names_of
+from dither_server.analysis.estimate_table import SHARES
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports

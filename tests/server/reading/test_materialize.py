@@ -13,7 +13,7 @@ import duckdb_extension_sqlite_scanner  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner
 
-from dither_server.analysis.answers import answer
+from dither_server.analysis.estimate_table import answer
 from dither_server.cli.main import cli
 from dither_server.reading.exports import refresh
 from dither_server.reading.summaries.shares import Shares

@@ -116,7 +116,7 @@ def test_bad_parameters_of_numbers_are_refused_and_named(app: Flask) -> None:
         (f"{URL}/trend?top=1", "no listed values"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
         (f"{URL}/compare?other=other", "different units, or only one is on a log scale"),
-        (f"{URL}/combined", "name a version, because versions are not combined"),
+        (f"{URL}/combined", "versions of other ranges are not combined"),
         ("/m/startup?quantile=0.5", "does not apply to pages"),
         ("/m/startup?simultaneous=true", "does not apply to numbers"),
     ):

@@ -11,6 +11,7 @@ from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ...access.gatekeeper import Role
+from ...analysis.population import Population
 from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
@@ -65,9 +66,7 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
         yield _problem(str(error))
     else:
         yield _ok(f"{counted(len(metrics), 'metric')}: {', '.join(metrics)}")
-        for metric in metrics.values():
-            if not metric.question.estimable:
-                yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+        yield from _estimates(config, metrics)
     tokens: list[StoredToken] | None = None
     database = None
     try:
@@ -96,6 +95,19 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
+
+
+def _estimates(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:
+    """Yield which metrics are not estimated, and which margins of the population are known, if a file is configured."""
+    for metric in metrics.values():
+        if not metric.question.estimable:
+            yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+    try:
+        if config.population:
+            margins = Population.load(config.population, metrics).margins
+            yield _ok(f"population: {', '.join(one.place for one in margins)}")
+    except ParameterError as error:
+        yield _problem(f"population: {error}")
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:

@@ -114,7 +114,7 @@ class Pooling(NamedTuple):
 
 
 def pooled_bounds(
-    successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float
+    successes: Counts | Floats, trials: Counts | Floats, law: Pooling, widths: Sequence[int], alpha: float
 ) -> tuple[Floats, Floats]:
     """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
 
@@ -134,7 +134,9 @@ def pooled_bounds(
     return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
 
 
-def _upper(successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float) -> Floats:
+def _upper(
+    successes: Counts | Floats, trials: Counts | Floats, law: Pooling, widths: Sequence[int], alpha: float
+) -> Floats:
     """Return a bound above each share.
 
     Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
@@ -268,22 +270,27 @@ class Dithered:
         where C of the n_c reports are in those cells.
         """
         d, q, gap = self.phases, float(self.q), self.gap
-        cut = np.arange(1, self.points)
-        cells = -(-cut // d)
-        phase = cells * d - cut
+        cells, phase = self.cells_of_cuts
         trials = tally.reports[phase]
         successes = np.cumsum(tally.counts, axis=1)[phase, cells - 1]
         with np.errstate(invalid="ignore", divide="ignore"):
             frequency = (successes / trials - q * cells) / gap
             share = np.clip(frequency, 0, 1)
-            law = self._pooling(np.asarray(cells, dtype=np.float64), tally.repeats.effect)
+            law = self.pooling(np.asarray(cells, dtype=np.float64), tally.repeats.effect)
             error = np.sqrt(law.variance(share, 1) / trials)
             repeated = (tally.repeats.effect - 1) / max(tally.total, 1)
             noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / max(tally.total, 1) + repeated), 0))
         low, high = pooled_bounds(successes, trials, law, widths_of(tally.total, d), 1 - confidence)
         return Cuts.between(frequency, noise, error, low, high, repeated if self.permanent is None else 0.0)
 
-    def _pooling(self, cells: Floats, repeats: float) -> "Pooling":
+    @property
+    def cells_of_cuts(self) -> tuple[Counts, Counts]:
+        """How many cells count for cut 1, 2, …, and in which phase."""
+        cut = np.arange(1, self.points)
+        cells = -(-cut // self.phases)
+        return cells, cells * self.phases - cut
+
+    def pooling(self, cells: Floats, repeats: float) -> "Pooling":
         """Return the law of the supports of cuts, ``cells`` of which count."""
         base, gap, stage = float(self.q) * cells, self.gap, self.permanent
         if stage is None:

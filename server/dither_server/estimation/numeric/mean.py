@@ -90,8 +90,10 @@ def _of_few(mean: Mean, widest: Law) -> Mean:
     )
 
 
-def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
-    """Return the mean that weighs independent estimates of one mean by the inverse of their variances.
+def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats | None = None) -> Mean:
+    """Return the mean that weighs estimates of one mean by the inverse of their variances.
+
+    They are independent or, with people in common, have that ``covariance``, of which the diagonal is 0.
 
     Variances are hardly correlated with means, so this is unbiased to a small part of its error. Those of no reports
     have no part in it. Raises ParameterError if no interval can be made at that confidence.
@@ -105,6 +107,8 @@ def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
     reports = sum(one.reports for one in known)
     parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
     noise, variance, shared = (weights**2 @ parts * reports).tolist()
+    if covariance is not None:
+        variance += float(weights @ covariance @ weights) * reports
     estimate = float(weights @ [one.estimate for one in known])
     made = _with_intervals(estimate, noise, variance, shared, reports, confidence)
     return _of_few(made, Law(noise, 0.0, 1.0)) if all(one.few for one in known) else made

@@ -10,8 +10,9 @@ import numpy as np
 from dither_shared import CrossQuestion, Metric
 from dither_shared.questions.cross import BETWEEN
 
-from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
+from ...analysis.estimate_table import SHARES, VERDICT
+from ...analysis.weighted import WEIGHTED
 from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.score import Ratios, verdicts
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
@@ -48,6 +49,7 @@ COLUMNS = (
     Column("first", str, nullable=True),
     Column("second", str, nullable=True),
     Column("given", str, nullable=True),
+    *WEIGHTED,
 )
 """The columns of an export: of pairs, of the answers to one question (``marginal``), and of one within the other.
 

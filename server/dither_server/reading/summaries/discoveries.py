@@ -13,8 +13,8 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from dither_shared.questions.discovery import DiscoveryQuestion
 from dither_shared.questions.domains.alphabet import MARK
 
-from ...analysis.answers import metadata
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
+from ...analysis.estimate_table import metadata
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES

@@ -9,14 +9,15 @@ import numpy as np
 
 from dither_shared import Metric, ParameterError
 
-from ...analysis.answers import metadata
 from ...analysis.columns import Table, finite, from_rows, names_of
+from ...analysis.combine import COMBINED
 from ...analysis.compare import COMPARED, POWER, Side, side_of
 from ...analysis.contrasts import contrasts, together, worst_variance
+from ...analysis.estimate_table import metadata
 from ...analysis.multiple_testing import two_sided
 from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
-from ...estimation.numeric.mean import each_side, quantile_difference
+from ...estimation.numeric.mean import combined, each_side, quantile_difference
 from ..query import Comparison
 from .number_scale import Scale
 from .summary import CollectedReports, Estimator
@@ -62,6 +63,30 @@ def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison
         "note": _COMPARE_NOTE,
     }
     return from_rows(about, rows, COMPARED)
+
+
+def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: float, estimator: Estimator) -> Table:
+    """Return the mean over several versions of one range, weighed by the inverse of their variances.
+
+    People who reported under two versions have their answers in common, at most as often as the reports of each period
+    allow; of two permanent draws, which differ, the covariance is thought to be as large, too.
+    """
+    found = [(one, _estimate(one, confidence, estimator).mean) for one in surveys]
+    known, means = [one for one, mean in found if mean.reports], [mean for _, mean in found if mean.reports]
+    people = [mean.shared * mean.reports / one.tally.repeats.effect for mean, one in zip(means, known, strict=True)]
+    overlaps = np.array([[one.tally.repeats.overlap(other.tally.repeats) for other in known] for one in known])
+    covariance = overlaps.reshape(len(known), len(known)) * np.sqrt(np.outer(people, people))
+    np.fill_diagonal(covariance, 0.0)
+    mean = combined(means, confidence, covariance)
+    scale = [Scale.of(one.metric).mean(mean) for one in known[:1]]
+    rows = [{**row, "frequency": row["value"], "value": "mean"} for row in scale]
+    about = {
+        "metric": name,
+        "versions": [one.metric.version for one in known],
+        "reports": sum(one.tally.total for one in known),
+        "confidence": confidence,
+    }
+    return from_rows(about, rows, COMBINED)
 
 
 def _side(side: CollectedReports, confidence: float) -> Side:

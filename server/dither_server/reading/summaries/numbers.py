@@ -1,31 +1,36 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dither_shared import Metric, ParameterError
 
-from ...analysis.answers import metadata
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
+from ...analysis.estimate_table import metadata
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
+from ...analysis.sequential import Look, watched
+from ...analysis.spread import Spread
 from ...analysis.trend import TrendStep
+from ...analysis.weighted import WEIGHTED, Weighting, weighted_number
 from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import QUANTILES, NumericEstimate, estimate_number
 from ...estimation.numeric.tabulated import law_of
 from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .number_changes import compared, trend
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from .number_changes import combined_means, compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
-from .schemas import ABOUT
+from .schemas import ABOUT, optional_weighted
 from .summary import CollectedReports, EstimateView, Estimator, PageRequest, Span, Steps, Summary, TextTable
 from .svg import TimeSeries
-from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line
+from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line, weights_lines
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -104,6 +109,7 @@ COLUMNS = (
     number("consistent"),
     Column("verdict", str, nullable=True),
     Column("unit", str),
+    *WEIGHTED,
 )
 """The columns of an export: one row per estimate, in the metric's unit or, for the share below a point, without unit.
 
@@ -119,17 +125,18 @@ class Numbers(Summary[NumericEstimate]):
         **ABOUT,
         "unit": TEXT,
         "scale": closed(_SCALE),
-        "mean": closed(_MEAN),
-        "quantiles": list_of(_QUANTILE),
+        "mean": closed(_MEAN | optional_weighted()),
+        "quantiles": list_of(_QUANTILE | optional_weighted("weighted_error")),
         "clipped": closed({
             "low": closed(_END) | {"description": "People below the second point of the grid or the range."},
             "high": closed(_END) | {"description": "People from the last but one point on, or above the range."},
         }),
         "poisoning": closed(_POISONING),
-        "cdf": list_of(schemas_of(CDF)),
+        "cdf": list_of(schemas_of(CDF) | optional_weighted()),
     }))  # fmt: skip
     shown_by: ClassVar[type[EstimateView]] = NumberView
     daily: ClassVar[str | None] = "numbers"
+    weighable: ClassVar[bool] = True
     cheaper: ClassVar[str] = "give its mechanism a smaller resolution or fewer steps"
 
     def estimate(
@@ -172,21 +179,16 @@ class Numbers(Summary[NumericEstimate]):
         shares = [found.below(scale.place(at)) for at in points]
         names = names_of(CDF)[1:]
         numbers = np.array(shares).reshape(len(shares), len(names))  # the coarsest grid may have none
-        return Table(about, {"at": points} | dict(zip(names, numbers.T, strict=True)), rows_as="cdf")
+        table = Table(about, {"at": points} | dict(zip(names, numbers.T, strict=True)), rows_as="cdf")
+        return table if survey.weighting is None else _with_weights(table, metric, survey.weighting)
 
     def flat(self, table: Table) -> Table:
         """Return a row for the mean, each quantile and each share."""
         mean = table.about["mean"]
         unit = table.about["unit"]
-        rows = [_row("mean", None, mean["value"], unit, **{name: mean[name] for name in (*_ENDS, *_ERRORS, "verdict")})]
-        rows += [
-            _row("quantile", one["share"], one["value"], unit, **{name: one[name] for name in (*_ENDS, "verdict")})
-            for one in table.about["quantiles"]
-        ]
-        rows += [
-            _row("share", one["at"], one["share"], "", **{name: one[name] for name in (*_ENDS, *_ERRORS, "consistent")})
-            for one in table.rows()
-        ]
+        rows = [_row("mean", None, mean["value"], unit, mean)]
+        rows += [_row("quantile", one["share"], one["value"], unit, one) for one in table.about["quantiles"]]
+        rows += [_row("share", one["at"], one["share"], "", one) for one in table.rows()]
         return from_rows(table.about, rows, COLUMNS)
 
     def compare(
@@ -196,10 +198,13 @@ class Numbers(Summary[NumericEstimate]):
         return compared(sides, query, estimator)
 
     def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
     ) -> Table:
-        """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
-        raise ParameterError("metric", f"{name} asks for a number; name a version, because versions are not combined")
+        """Return the combined mean of versions of one range. Others are refused, and quantiles cannot be averaged."""
+        if not query.same_question:
+            what = "versions of other ranges are not combined; name a version, or ask for same_question"
+            raise ParameterError("metric", f"{name} asks for a number; {what}")
+        return combined_means(name, surveys, query.confidence, estimator)
 
     def trend(
         self,
@@ -211,6 +216,29 @@ class Numbers(Summary[NumericEstimate]):
     ) -> Table:
         """Return the trend of mean, median and 95th percentile."""
         return trend(metric, steps, query.confidence)
+
+    def look(self, metric: Metric, day: date, estimate: NumericEstimate) -> Look:
+        """Return the mean, in parts of the range."""
+        mean = estimate.mean
+        spread = Spread(np.array([mean.standard_error**2]))
+        return Look(day, mean.reports, np.array([mean.estimate]), spread)
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test of the mean; differences are in the unit, also of geometric means."""
+        if query.values:
+            raise ParameterError("values", f"does not apply to {metric.name}, of which the mean is watched")
+        found, scale = watched(["mean"], reference, looks, query.confidence, query.change), Scale.of(metric)
+        before = float(reference.frequency[0])
+        value = scale.value(before)
+        moved = {
+            name: np.array([scale.value(before + float(np.asarray(found.columns[name])[0])) - value])
+            for name in ("difference", "low", "high")
+        }
+        now = np.array([scale.value(float(np.asarray(found.columns["now"])[0]))])
+        about = {**found.about, "unit": scale.unit}
+        return replace(
+            found, about=about, columns={**found.columns, "reference": np.array([value]), "now": now, **moved}
+        )
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the mean, the median and the 95th percentile, with their intervals."""
@@ -250,13 +278,14 @@ class Numbers(Summary[NumericEstimate]):
         ]
         half = "" if mean["value"] is None or scale["log"] else number_text(reach(mean, mean["value"]))
         name = "geometric mean" if scale["log"] else "mean"
-        rows = [("statistic", unit or "value", "±", "interval", "verdict")]
-        rows += [(name, number_text(mean["value"]), half, _interval(mean), mean["verdict"])]
+        more = ["weighted", "interval"] * ("weights" in answer)
+        rows = [("statistic", unit or "value", "±", "interval", *more, "verdict")]
+        rows += [(name, number_text(mean["value"]), half, _interval(mean), *_weighted(mean), mean["verdict"])]
         rows += [
-            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), one["verdict"])
+            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), *_weighted(one), one["verdict"])
             for one in answer["quantiles"]
         ]
-        return TextTable(before, rows, [_RULE, *_doubts(answer)])
+        return TextTable([*before, *weights_lines(answer)], rows, [_RULE, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line about each side, and one row per statistic."""
@@ -311,12 +340,56 @@ def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: flo
     }
 
 
-def _row(statistic: str, at: float | None, estimate: float | None, unit: str, **more: Any) -> dict[str, Any]:
-    return {"statistic": statistic, "at": at, "estimate": estimate, "unit": unit} | more
+def _row(
+    statistic: str, at: float | None, estimate: float | None, unit: str, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {**more, "statistic": statistic, "at": at, "estimate": estimate, "unit": unit}
+
+
+def _with_weights(table: Table, metric: Metric, weighting: Weighting) -> Table:
+    """Return an answer with weighted numbers beside each of its mean, quantiles and shares below points."""
+    scale, mean = Scale.of(metric), table.about["mean"]
+    law, confidence = law_of(metric.mechanism), table.about["confidence"]
+    if mean["value"] is None:  # the reports say nothing yet
+        found = estimate_number(law, Tally.zero(metric.mechanism), confidence)
+    else:
+        found = weighted_number(law, weighting, confidence)
+    ours = scale.mean(found.mean)
+    weighted = {"weighted": ours["value"], "weighted_error": ours["standard_error"]}
+    quantiles = []
+    for one, row in zip(
+        found.quantiles([row["share"] for row in table.about["quantiles"]]), table.about["quantiles"], strict=True
+    ):
+        there = scale.quantile(one, found.reports)
+        quantiles.append({**row, "weighted": there["value"], **_weighted_ends(there)})
+    shares = [found.below(scale.place(at)) for at in table.columns["at"]]
+    parts = ("frequency", "standard_error", "low", "high")
+    columns = {
+        column.name: np.array([getattr(share, part) for share in shares])
+        for column, part in zip(WEIGHTED, parts, strict=True)
+    }
+    about = {
+        **table.about,
+        "mean": {**mean, **weighted, **_weighted_ends(ours)},
+        "quantiles": quantiles,
+        "weights": weighting.about,
+    }
+    return replace(table, about=about, columns={**table.columns, **columns})
+
+
+def _weighted_ends(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"weighted_{end}": row[end] for end in _ENDS}
 
 
 def _interval(row: Mapping[str, Any]) -> str:
     return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
+
+
+def _weighted(row: Mapping[str, Any]) -> list[str]:
+    """Return the weighted number and its interval, if there is one."""
+    if "weighted" not in row:
+        return []
+    return [number_text(row["weighted"]), _interval({end: row[f"weighted_{end}"] for end in _ENDS})]
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,8 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
+from ...analysis.columns import schemas_of
+from ...analysis.weighted import WEIGHTED
+from ...json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, closed, list_of
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -66,6 +68,29 @@ _SEALED = Optional(closed({
     "shuffled": Optional(_SHUFFLED),
 }) | {"description": "Reports among these that came sealed, through a relay. Left out if there are none."})  # fmt: skip
 
+
+def optional_weighted(*left_out: str) -> Json:
+    """Return the schemas of the columns ``WEIGHTED``, which rows have if weights are asked for."""
+    return {name: Optional(one) for name, one in schemas_of(WEIGHTED).items() if name not in left_out}
+
+
+_WEIGHTS = Optional(closed({
+    "population": TEXT | {"description": "What the population's margins are of, in words."},
+    "attributes": STRINGS | {"description": "Attributes whose margins are known."},
+    "design_effect": {"type": "number", "minimum": 1, "description": "By how much unequal weights raise variances."},
+    "effective_reports": {"type": "number", "description": "The number of reports over this design effect."},
+    "repeats": {"type": "number", "minimum": 1, "description": "Design effect of repeated reports, weighted."},
+    "largest": {"type": "number", "description": "The largest weight."},
+    "most_weight": {"type": "number", "description": "The weight above which no estimate is given."},
+    "left_out": REPORTS | {"description": "Reports of strata that are no part of the population."},
+    "strata": list_of({
+        "stratum": {"type": "object", "additionalProperties": TEXT},
+        "reports": REPORTS,
+        "population": {"type": "number", "description": "Share of the people who are asked about."},
+        "weight": {"type": "number", "description": "Weight of one report; the mean over reports is 1."},
+    }),
+}) | {"description": "How reports are weighted. Left out unless weighted is true."})  # fmt: skip
+
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
@@ -73,5 +98,6 @@ ABOUT: Json = {
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
     "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,
+    "weights": _WEIGHTS,
 }  # fmt: skip
 """The fields that accompany every estimate."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dither_shared import Metric
 from dither_shared.counted import counted
 
-from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
+from ...analysis.estimate_table import SHARES, VERDICT
+from ...analysis.weighted import WEIGHTED
 from ...estimation.intervals.score import verdicts
 from ...estimation.sets import MeanSize, PairEstimates, SetEstimate, estimate_sets
 from ...json_schema import NUMBER, Schema, closed, list_of
@@ -49,7 +50,7 @@ PAIRS = (
 )
 """The columns of pairs: one row per pair of values and order (``PairEstimates``)."""
 
-COLUMNS = (*SHARES, Column("given", str, nullable=True), number("both"))
+COLUMNS = (*SHARES, Column("given", str, nullable=True), number("both"), *WEIGHTED)
 """The columns of an export: of values, then of pairs, which have ``given``.
 
 ``frequency``, ``low`` and ``high`` of a pair are the share of those with ``given`` who have ``value``; ``both`` is that

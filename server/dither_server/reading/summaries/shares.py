@@ -1,24 +1,32 @@
 """Shares of values: the summary of listed answers and of candidate strings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from statistics import NormalDist
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dither_shared import Metric, ParameterError
 
-from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
 from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
+from ...analysis.estimate_table import SHARES, estimate_table
+from ...analysis.sequential import Look, watched
+from ...analysis.spread import spread_of
 from ...analysis.trend import TrendStep, trend
+from ...analysis.weighted import WEIGHTED, weighted_shares
+from ...estimation.confidence import level_of_each
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .schemas import ABOUT
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from .schemas import ABOUT, optional_weighted
 from .shares_view import FEW, SharesView, time_series
 from .summary import CollectedReports, EstimateView, Estimator, Span, Steps, Summary, TextTable
 from .svg import TimeSeries
@@ -33,6 +41,7 @@ from .terminal_text import (
     reach,
     side_line,
     trend_line,
+    weights_lines,
 )
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
@@ -55,7 +64,7 @@ FIELDS: Json = {
     "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
     "poisoning": closed(_POISONING),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
-    "values": list_of(schemas_of(SHARES)),
+    "values": list_of(schemas_of(SHARES) | optional_weighted()),
 }
 """The fields of an estimate of shares."""
 
@@ -63,7 +72,8 @@ FIELDS: Json = {
 class Shares(Summary[Estimate]):
     """The share of each value, with its errors and verdict."""
 
-    columns: ClassVar[Sequence[Column]] = SHARES
+    columns: ClassVar[Sequence[Column]] = (*SHARES, *WEIGHTED)
+    weighable: ClassVar[bool] = True
     daily: ClassVar[str | None] = "shares"
     schema: ClassVar[Schema] = Schema("Estimate", closed(FIELDS))
     shown_by: ClassVar[type[EstimateView]] = SharesView
@@ -92,7 +102,7 @@ class Shares(Summary[Estimate]):
             raise ParameterError(
                 "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
             )
-        return estimate_table(
+        table = estimate_table(
             survey.metric,
             survey.tally,
             survey.days,
@@ -103,6 +113,16 @@ class Shares(Summary[Estimate]):
             refused=survey.refused,
             estimator=estimator,
         )
+        if survey.weighting is None:
+            return table
+        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - asked.confidence
+        if asked.simultaneous:
+            _, alpha = level_of_each(mechanism, len(labels), alpha)
+        known = np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64))  # the reports say something
+        found = weighted_shares(mechanism, labels, survey.weighting, alpha)
+        weighted = {name: np.where(known, column, np.nan) for name, column in found.items()}
+        about = {**table.about, "weights": survey.weighting.about}
+        return replace(table, about=about, columns={**table.columns, **weighted})
 
     def compare(
         self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
@@ -113,7 +133,7 @@ class Shares(Summary[Estimate]):
         return compared(first, second, mechanisms, query.confidence, query.change)
 
     def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
     ) -> Table:
         """Return ``combined``."""
         versions = [
@@ -132,6 +152,18 @@ class Shares(Summary[Estimate]):
     ) -> Table:
         """Return the trend of the values."""
         return trend(metric, count, steps, query.confidence, places)
+
+    def look(self, metric: Metric, day: date, estimate: Estimate) -> Look:
+        """Return all shares."""
+        numbers = (estimate.frequency, estimate.standard_error, estimate.reports, estimate.repeats)
+        return Look(day, estimate.reports, estimate.frequency, spread_of(metric.mechanism, *numbers))
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test of the values that are named, or of all."""
+        places = query.selection.places(metric.labels, lambda: reference.frequency)
+        chosen = [one.chosen(places) for one in (reference, *looks)]
+        labels = [metric.labels[place] for place in places.tolist()]
+        return watched(labels, chosen[0], chosen[1:], query.confidence, query.change)
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of the values."""
@@ -160,12 +192,13 @@ class Shares(Summary[Estimate]):
         """
         together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
-        header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
+        weighted = ["weighted %", "interval"] * ("weights" in answer)
+        header = ("value", "share %", "±", "interval", "consistent", *weighted, *["found"] * selected, "verdict")
         rows = [header, *map(_cells, _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
         if all(row["frequency"] is None for row in answer["values"]):
             return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
-        return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
+        return TextTable([head, *weights_lines(answer)], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent and differences in points."""
@@ -213,7 +246,14 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"]
     numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
-    return row["value"], *numbers, *found, row["verdict"]
+    return row["value"], *numbers, *_weighted(row), *found, row["verdict"]
+
+
+def _weighted(row: Mapping[str, Any]) -> list[str]:
+    """Return the weighted share and its interval, if there is one."""
+    if "weighted" not in row:
+        return []
+    return [percent(row["weighted"]), interval({end: row[f"weighted_{end}"] for end in ("low", "high")})]
 
 
 def _difference(row: Mapping[str, Any], change: float) -> tuple[str, ...]:

@@ -10,11 +10,13 @@ from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Column, Table
+from ...analysis.sequential import Look
 from ...analysis.trend import TrendStep
+from ...analysis.weighted import Weighting
 from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
 
 T = TypeVar("T")
 
@@ -90,13 +92,15 @@ Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Any]
 class CollectedReports:
     """What was collected of a metric version on some days.
 
-    ``refused`` counts the metric's refused batches by the problem's kind.
+    ``refused`` counts the metric's refused batches by the problem's kind. ``weighting`` is None unless weights are
+    asked for.
     """
 
     metric: Metric
     tally: Tally
     days: Span
     refused: Mapping[str, int]
+    weighting: Weighting | None = None
 
 
 class TextTable(NamedTuple):
@@ -171,6 +175,8 @@ class Summary(ABC, Generic[E]):
     """The API's answer."""
     shown_by: ClassVar[type[EstimateView]]
     """What a page reads of a table."""
+    weighable: ClassVar[bool] = False
+    """Whether its estimates can be weighted to a population."""
     searched: ClassVar[bool] = False
     """Whether its values were found among reports, rather than listed in the definition."""
     cheaper: ClassVar[str] = "ask for fewer days"
@@ -216,7 +222,7 @@ class Summary(ABC, Generic[E]):
         raise ParameterError("other", f"{sides[0].metric.name} asks a kind of question that cannot be compared")
 
     def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
     ) -> Table:
         """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
         raise ParameterError("metric", f"{name} asks a kind of question whose versions cannot be combined")
@@ -226,6 +232,14 @@ class Summary(ABC, Generic[E]):
     ) -> Table:
         """Return the trend of ``count`` steps. Raises ParameterError if this kind has none."""
         raise ParameterError("metric", f"{metric.name} asks a kind of question that has no trend")
+
+    def look(self, metric: Metric, day: date, estimate: E) -> Look:
+        """Return what a watch tests of an estimate. Raises ParameterError if this kind cannot be watched."""
+        raise ParameterError("metric", f"{metric.name} asks a kind of question that cannot be watched")
+
+    def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
+        """Return the test for a change since a reference period, given what was known on each day since."""
+        raise ParameterError("metric", f"{metric.name} asks a kind of question that cannot be watched")
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""

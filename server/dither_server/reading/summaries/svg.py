@@ -70,6 +70,24 @@ class TimeSeries(NamedTuple):
     note: str
 
 
+class Marker(NamedTuple):
+    """A day that is marked on a curve, at a place of a drawing 600 wide, with its name."""
+
+    x: float
+    day: date
+    name: str
+
+
+def markers_of(named: Sequence[tuple[date, str]], days: Sequence[date]) -> list[Marker]:
+    """Return the named days that lie within a drawing of ``days``, of which there are at least two."""
+    first, last = days[0].toordinal(), days[-1].toordinal()
+    return [
+        Marker(round(WIDTH * (day.toordinal() - first) / (last - first), 1), day, name)
+        for day, name in named
+        if first <= day.toordinal() <= last
+    ]
+
+
 def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[ReportBar]:
     """Return a bar per day, or per ``days`` days from it on, spaced as in the calendar."""
     if not reports:

@@ -40,6 +40,28 @@ def odd_lines(answer: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def weights_lines(answer: Mapping[str, Any]) -> list[str]:
+    """Return lines on how an answer is weighted, and on who answered; none if it is not."""
+    weights = answer.get("weights")
+    if weights is None:
+        return []
+    named = f" ({weights['population']})" if weights["population"] else ""
+    effective = counted(int(weights["effective_reports"]), "report")
+    lines = [
+        f"weighted to the population by {' and '.join(weights['attributes'])}{named}; weights up to "
+        f"{weights['largest']:.3g} leave the precision of {effective}"
+    ]
+    total = sum(row["reports"] for row in weights["strata"])
+    shares = [
+        f"{'/'.join(row['stratum'].values())} {100 * row['reports'] / total:.1f}% of the reports, "
+        f"{100 * row['population']:.1f}% of the population"
+        for row in weights["strata"]
+    ]
+    left_out = weights["left_out"]
+    more = f"; {counted(left_out, 'report')} of other strata left out" if left_out else ""
+    return [*lines, f"who answered: {'; '.join(shares)}{more}"]
+
+
 def change_words(row: Mapping[str, Any], change_takes: str) -> str:
     """Return the result of a comparison in words, with ``change_takes`` and the reports needed to see a change."""
     words = "changed" if row["changed"] else "no change seen"

@@ -16,7 +16,7 @@ from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
-from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
+from dither_server.reading.query import Combination, Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.reading.summaries.number_scale import Scale
 from dither_server.reading.summaries.number_view import number_text
@@ -207,7 +207,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
     with pytest.raises(ParameterError, match="candidates are for strings"):
         NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
     with pytest.raises(ParameterError, match="name a version"):
-        NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
+        NUMBERS.combine("startup", [of], Combination(), ESTIMATOR)
     shares = CollectedReports(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
         with pytest.raises(ParameterError, match="does not ask for a number"):

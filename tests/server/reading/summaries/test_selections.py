@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dither_server.analysis.columns import Table, names_of
+from dither_server.analysis.weighted import WEIGHTED
 from dither_server.cli.terminal_tables import as_text
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Query
@@ -72,7 +73,7 @@ def test_pairs_are_those_of_the_chosen_values() -> None:
 def test_flat_rows_are_values_and_pairs() -> None:
     flat = SELECTIONS.flat(told_of(2_000))
     rows = flat.rows()
-    assert set(rows[0]) == set(names_of(COLUMNS))
+    assert set(rows[0]) == set(names_of(COLUMNS)) - set(names_of(WEIGHTED))  # these only if asked for
     assert [row["given"] for row in rows[:9]] == [None] * 9
     assert [(row["given"], row["value"], row["frequency"], row["both"]) for row in rows[9:]] == [
         (pair["given"], pair["value"], pair["share"], pair["both"]) for pair in told_of(2_000).whole()["pairs"]

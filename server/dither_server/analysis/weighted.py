@@ -1,0 +1,181 @@
+"""Post-stratified estimates: what the reports would say if each stratum had its share of the population.
+
+A report of stratum h has the weight w_h = (W_h/Σ W)/(n_h/Σ n), with W_h the known or raked share of people. Given how
+many reports came from each stratum, the weighted estimate Σ W_h f_h of unbiased estimates has the variance
+
+    Σ W_h² Var[f_h] + Σ W_h²/n_h e_h².
+
+e_h is what the margins do not explain of f_h (the residual of the regression on their indicators): raked shares vary
+with the reports as much as that (Deville and Särndal 1992). It is 0 if the strata are given jointly. Reports of one
+device add D - 1 times what they share, with D of ``weighted_effect``. The estimate is unbiased if within a stratum
+those who report are like those who do not, and for raked strata if no more than the margins decides who reports.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dither_shared import Mechanism, ParameterError
+
+from ..estimation.decoders.support import decoder_of, support
+from ..estimation.estimate import collision_bias
+from ..estimation.intervals.score import Law, noise_law, score_interval
+from ..estimation.numeric.estimate import NumericEstimate
+from ..estimation.numeric.likelihood import NumericLaw
+from ..estimation.numeric.weighted import Strata, estimate_weighted
+from ..tally.arrays import Counts, Floats, Indices
+from ..tally.repeats import weighted_effect
+from ..tally.tally import Tally
+from .columns import Column, number
+from .spread import spread_of
+
+WEIGHTED: Sequence[Column] = (
+    number("weighted", "The estimate weighted to the known margins of the population. Only if asked for."),
+    number("weighted_error", "Its standard error: from the noise, sampling, repeated reports and unequal weights."),
+    number("weighted_low", "Lower end of its interval."),
+    number("weighted_high", "Upper end of that interval."),
+)
+"""The columns of weighted estimates, beside those of raw ones."""
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """The strata of an answer, in the order of a metric's cells.
+
+    - ``shares``: the share of people in each cell of the metric; ``design``: the indicators of its margins, shape
+      (cells, combinations);
+    - ``places``: the cells that are asked for, and have people and reports; ``tallies``: theirs, without repeats;
+    - ``reports``: those of every cell over all days, shape (cells,); ``periods``: those of each period and place;
+    - ``chance``: that of ``Repeats``.
+    """
+
+    shares: Floats
+    design: Floats
+    places: Indices
+    tallies: tuple[Tally, ...]
+    reports: Floats
+    periods: Counts
+    chance: float
+    about: Mapping[str, Any]
+
+    @cached_property
+    def within(self) -> Floats:
+        """The shares of the places, which sum to 1."""
+        return np.asarray(self.shares[self.places] / self.shares[self.places].sum())
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of a report of each place; their mean over reports is 1."""
+        here = self.reports[self.places]
+        return np.asarray(self.within / (here / here.sum()))
+
+    @cached_property
+    def effect(self) -> float:
+        """The design effect of the weights: Σ w²/n (Kish 1965)."""
+        return float(self.within @ self.weights)
+
+    @property
+    def effective(self) -> float:
+        """How many reports of equal weight would be known as well, if all strata are alike."""
+        return float(self.reports[self.places].sum()) / self.effect
+
+    @cached_property
+    def repeats(self) -> float:
+        """The design effect of repeated reports."""
+        return weighted_effect(self.periods, self.weights, self.chance)
+
+    def between(self, away: Floats, variance: Floats) -> Floats:
+        """Return the variance that raking leaves between strata, an entry a value.
+
+        ``away`` is what each place's estimate is away from the weighted one, ``variance`` the variance of that, both
+        with shape (places, values).
+        """
+        outcome = np.zeros((len(self.shares), away.shape[1]))
+        outcome[self.places] = away
+        root = np.sqrt(self.shares)[:, np.newaxis]
+        fitted = self.design @ np.linalg.lstsq(root * self.design, root * outcome, rcond=None)[0]
+        squares = (outcome - fitted) ** 2
+        squares[self.places] -= np.where(squares[self.places] > 0, variance, 0)
+        known = self.shares > 0
+        scale = (self.shares[known] / self.shares[self.places].sum()) ** 2 / self.reports[known]
+        found = scale @ squares[known]
+        return np.maximum(found, 0) if np.abs(outcome - fitted)[known].max() > 1e-9 else np.zeros(len(found))
+
+
+def weighted_shares(
+    mechanism: Mechanism, labels: tuple[str, ...], weighting: Weighting, alpha: float
+) -> dict[str, Floats]:
+    """Return the data of ``WEIGHTED`` for values: score intervals, each of which misses with ``alpha``.
+
+    Raises ParameterError for a mechanism whose estimates are no sums over reports.
+    """
+    if not mechanism.pure:
+        raise ParameterError("weighted", f"does not apply to {mechanism.name}, which is estimated by a regression")
+    found = [support(mechanism, tally, labels) for tally in weighting.tallies]
+    supporting, trials = (np.array([one[part] for one in found], dtype=np.float64) for part in (0, 1))
+    weights, p, q = weighting.weights[:, np.newaxis], float(mechanism.p), float(mechanism.q)
+    asked = (weights * trials).sum(axis=0)
+    share = ((weights * supporting).sum(axis=0) / np.where(asked > 0, asked, np.nan) - q) / (p - q)
+    of_each = np.where(trials > 0, (supporting / np.maximum(trials, 1) - q) / (p - q), share)
+    scale = weights**2 * trials / np.where(asked > 0, asked, np.nan) ** 2
+    law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
+    once, repeated = (_variance(one, np.clip(of_each, 0, 1)) for one in (law, again))
+    own = (scale * once).sum(axis=0)
+    between = weighting.between(of_each - share, once / np.maximum(trials, 1))
+    if mechanism.coverage != 1:  # how many reports speak of a value differs from stratum to stratum, too
+        between = (scale * (of_each - share) ** 2).sum(axis=0)
+    more = scale.sum(axis=0) * (repeated - once).max(axis=0, initial=0.0)
+    collisions = _collisions(mechanism, weighting.tallies, share)
+    error = np.sqrt(own + weighting.repeats * between + more + collisions**2)
+    return dict(zip(_NAMES, (share, error, *_interval(mechanism, weighting, share, error, alpha)), strict=True))
+
+
+_NAMES = [column.name for column in WEIGHTED]
+
+
+def _variance(law: Law, share: Floats) -> Floats:
+    return np.asarray(law.constant + law.slope * share + law.thinning * share * (1 - share))
+
+
+def _collisions(mechanism: Mechanism, tallies: Sequence[Tally], share: Floats) -> Floats:
+    """Return the error of a sketch's collisions, which strata share because its hash functions are public."""
+    if not mechanism.collision_variance:
+        return np.zeros(len(share))
+    if decoder_of(mechanism).fits:  # at most that of strings that nobody listed, and that all people have
+        return np.full(len(share), math.sqrt(mechanism.collision_variance))
+    total = tallies[0]
+    for one in tallies[1:]:
+        total += one
+    return collision_bias(mechanism, total, share).error
+
+
+def _interval(
+    mechanism: Mechanism, weighting: Weighting, share: Floats, error: Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Return the score intervals of weighted shares with that error at themselves.
+
+    A third moment is Σ W³/n² times that of a report: ``lean`` times that of ``effective`` reports of equal weight.
+    """
+    known = np.isfinite(error)
+    at, error = np.where(known, share, 0.0), np.where(known, error, 1.0)
+    spread = spread_of(mechanism, at, error, weighting.effective, weighting.repeats)
+    here = weighting.reports[weighting.places]
+    lean = float((weighting.within**3 / here**2).sum()) * weighting.effective**2
+
+    def skewness(where: Floats) -> Floats:
+        return np.asarray(lean * spread.cube(where) / spread.variance(where) ** 1.5)
+
+    thinning = np.full(len(at), float(spread.thinning))
+    law = Law(0.0, spread.slope / thinning, 1.0)
+    low, high = score_interval(law, at, 1 / thinning, alpha, np.sqrt(spread.constant), skewness)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def weighted_number(law: NumericLaw, weighting: Weighting, confidence: float) -> NumericEstimate:
+    """Return the weighted estimate of a number: mean, shares below points, and curve."""
+    strata = Strata(weighting.tallies, weighting.within, weighting.weights, weighting.effect, weighting.repeats)
+    return estimate_weighted(law, strata, weighting.between, confidence)

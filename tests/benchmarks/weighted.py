@@ -1,0 +1,210 @@
+"""Measure weighted estimates: what bias they remove, and how often their intervals hold.
+
+People of declared strata differ in their answers and in how often they opt in, by 8 points of the first value or a like
+part of a range.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import NamedTuple
+
+import numpy as np
+
+from dither_server.analysis.population import Population, indicators
+from dither_server.analysis.weighted import Weighting, weighted_number, weighted_shares
+from dither_server.estimation.estimate import debiased
+from dither_server.estimation.numeric.tabulated import law_of
+from dither_server.tally.arrays import Floats
+from dither_server.tally.repeats import Repeats
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, parse_metrics
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population as Users
+
+from .tables import Table, add_option, write
+
+JOINT = {"margins": {"platform": {"linux": 0.2, "windows": 0.5, "macos": 0.3, "other": 0.0}}}
+RAKED = JOINT["margins"] | {"channel": {"stable": 0.9, "beta": 0.1, "other": 0.0}}
+
+OPT_IN = {"linux": 0.5, "windows": 0.1, "macos": 0.2, "other": 0.0, "stable": 0.3, "beta": 0.9}
+HAVE = {"linux": 0.6, "windows": 0.3, "macos": 0.4, "other": 0.3, "stable": 0.0, "beta": 0.1}
+"""By stratum: the share of people who opt in (of both attributes times each other), and who have the first value."""
+
+
+class Setting(NamedTuple):
+    """People by cell of the strata, how many of them report in an average survey, and who has the first value."""
+
+    metric: Metric
+    population: Population
+    people: Floats
+    opt_in: Floats
+    have: Floats
+
+
+def setting_of(definition: str, *, raked: bool) -> Setting:
+    """Return the setting of a metric whose strata have a platform and, if ``raked``, a channel."""
+    strata = 'platform = ["linux", "windows", "macos"]' + (', channel = ["stable", "beta"]' if raked else "")
+    metric = parse_metrics(f"[metrics.x]\n{definition}\nstrata = {{{strata}}}\n")["x"]
+    assert metric.strata is not None
+    margins = RAKED if raked else JOINT["margins"]
+    cells = metric.strata.cells
+    people = np.array([np.prod([_known(margins, value) for value in cell]) for cell in cells])
+    opt_in = np.array([np.prod([OPT_IN[value] for value in cell]) for cell in cells])
+    have = np.array([sum(HAVE[value] for value in cell) + 0.2 * (cell == ("linux", "beta")) for cell in cells])
+    return Setting(metric, Population.read({"margins": margins}), people, opt_in, have)
+
+
+def _known(margins: dict[str, dict[str, float]], value: str) -> float:
+    return next((shares[value] for shares in margins.values() if shares.get(value)), 0.0)
+
+
+def law_of_answers(setting: Setting, values: int) -> Floats:
+    """Return the share of each value in each cell: of the first by cell, of the others falling evenly."""
+    rest = np.arange(values - 1, 0, -1) / np.arange(1, values).sum()
+    return np.column_stack([setting.have, np.outer(1 - setting.have, rest)])
+
+
+def survey(
+    setting: Setting, answers: Floats, reports: int, rng: np.random.Generator, periods: int = 1
+) -> tuple[Weighting, Tally]:
+    """Return the weighted strata of a survey, and its tally. Each person reports in each of the periods."""
+    metric, population, people, opt_in, _ = setting
+    per_cell = rng.multinomial(reports // periods, people * opt_in / (people @ opt_in))
+    counts = [rng.multinomial(number, law) for number, law in zip(per_cell, answers, strict=True)]
+    tallies = []
+    for count in counts:
+        users = Users(tuple(map(str, range(len(count)))), count)
+        drawn = [sample_tally(metric.mechanism, users, rng) for _ in range(periods)]
+        tallies.append(_sum(metric, drawn))
+    shares = population.shares(metric, (per_cell * periods).astype(np.float64))
+    places = np.flatnonzero(shares > 0)
+    weighting = Weighting(
+        shares=shares,
+        design=indicators(population, metric),
+        places=places,
+        tallies=tuple(tallies[place] for place in places),
+        reports=(per_cell * periods).astype(np.float64),
+        periods=np.tile(per_cell[places], (periods, 1)),
+        chance=Repeats((1,)).chance,
+        about={},
+    )
+    return weighting, _sum(metric, tallies)
+
+
+def _sum(metric: Metric, tallies: Sequence[Tally]) -> Tally:
+    return reduce(add, tallies, Tally.zero(metric.mechanism))
+
+
+class Measured(NamedTuple):
+    """Bias of the raw and of the weighted estimate, in the unit of the estimate, and coverage with its error."""
+
+    raw: float
+    weighted: float
+    error: float
+    coverage: float
+    surveys: int
+    width: float
+
+
+def shares(setting: Setting, reports: int, surveys: int, seed: int, periods: int = 1) -> Measured:
+    """Measure the share of the first value; the coverage is that of all values."""
+    mechanism, rng = setting.metric.mechanism, np.random.default_rng(seed)
+    labels = setting.metric.labels
+    answers = law_of_answers(setting, len(labels))
+    truth = setting.people @ answers
+    raw, weighted, held, width = [], [], [], []
+    for _ in range(surveys):
+        weighting, whole = survey(setting, answers, reports, rng, periods)
+        found = weighted_shares(mechanism, labels, weighting, 0.05)
+        raw.append(debiased(mechanism, labels, whole).frequency[0])
+        weighted.append(found["weighted"][0])
+        held.append((found["weighted_low"] <= truth) & (truth <= found["weighted_high"]))
+        width.append(found["weighted_high"][0] - found["weighted_low"][0])
+    off = np.array(weighted) - truth[0]
+    return Measured(
+        float(np.mean(raw) - truth[0]),
+        float(off.mean()),
+        float(off.std() / np.sqrt(surveys)),
+        float(np.mean(held)),
+        surveys,
+        float(np.mean(width)),
+    )
+
+
+def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: str) -> Measured:
+    """Measure the mean or the median, in parts of the range."""
+    law, rng = law_of(setting.metric.mechanism), np.random.default_rng(seed)
+    points = np.arange(law.points) / (law.points - 1)
+    answers = np.array([np.exp(-(((points - have) / 0.2) ** 2)) for have in setting.have])
+    answers /= answers.sum(axis=1, keepdims=True)
+    people = setting.people @ answers
+    truth = float(people @ points) if statistic == "mean" else _median(people)
+    weighted, held, width = [], [], []
+    for _ in range(surveys):
+        weighting, _whole = survey(setting, answers, reports, rng)
+        found = weighted_number(law, weighting, 0.95)
+        (middle,) = found.quantiles([0.5])
+        value, low, high = (
+            (found.mean.estimate, found.mean.low, found.mean.high)
+            if statistic == "mean"
+            else tuple(place / (law.points - 1) for place in (middle.point, middle.low, middle.high))
+        )
+        weighted.append(value)
+        held.append(low <= truth <= high)
+        width.append(high - low)
+    reporters = setting.people * setting.opt_in / (setting.people @ setting.opt_in) @ answers
+    raw = float(reporters @ points) if statistic == "mean" else _median(reporters)
+    off = np.array(weighted) - truth
+    error = float(off.std() / np.sqrt(surveys))
+    return Measured(raw - truth, float(off.mean()), error, float(np.mean(held)), surveys, float(np.mean(width)))
+
+
+def _median(curve: Floats) -> float:
+    return float(np.searchsorted(np.cumsum(curve), 0.5)) / (len(curve) - 1)
+
+
+BOOLEAN = 'type = "boolean"\nepsilon = {}'
+CHOICE = 'type = "choice"\nvalues = ["a", "b", "c", "d", "e", "f"]\nepsilon = {}'
+NUMBER = 'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = {}'
+
+
+def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
+    """Yield every case of the table: its name, and what measures it."""
+    for name, raked in (("platform", False), ("platform and channel, raked", True)):
+        for epsilon in (1, 4):
+            for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):
+                made = setting_of(definition.format(epsilon), raked=raked)
+                yield f"{kind}; {epsilon}; {name}; 20,000", partial(shares, made, 20_000, surveys, 1)
+        made = setting_of(NUMBER.format(2), raked=raked)
+        for statistic in ("mean", "median"):
+            yield (
+                f"{statistic} of a number; 2; {name}; 20,000",
+                partial(numbers, made, 20_000, surveys // 5, 1, statistic),
+            )
+    made = setting_of(BOOLEAN.format(1), raked=False)
+    yield "share of two answers; 1; platform; 400", partial(shares, made, 400, surveys, 1)
+    yield (
+        "share of two answers; 4; platform; 1,000 a day, the same people for 30 days",
+        partial(shares, setting_of(BOOLEAN.format(4), raked=False), 30_000, surveys // 5, 1, 30),
+    )
+
+
+def main() -> None:
+    """Print the table, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--surveys", type=int, default=2_000)
+    add_option(parser)
+    asked, rows = parser.parse_args(), []
+    for name, measure in cases(asked.surveys):
+        one = measure()
+        figures = (100 * one.raw, 100 * one.weighted, 100 * one.error, 100 * one.coverage)
+        rows.append([*name.split("; "), *(f"{figure + 0.0:.2f}" for figure in figures[:3]), f"{figures[3]:.1f}"])
+        print(*rows[-1], sep="  ", flush=True)
+    head = ["estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage"]
+    write(asked.tables, Table("coverage-weighted", head, rows, words=4))
+
+
+if __name__ == "__main__":
+    main()
