@@ -88,6 +88,9 @@ DEFINITIONS = {
     "metrics.cap": [METRICS.replace("cap = 4", "cap = 40"), METRICS.replace("cap = 4\n", "")],
     "metrics.expires": [METRICS.replace("expires = 2027-12-31\n", "")],
     "metrics.strata": [METRICS.replace('strata = {platform = ["linux", "windows"]}\n', "")],
+    "metrics.of": [METRICS + 'of = "furthest"\n'],
+    "metrics.after": [METRICS + 'after = "7 days"\n'],
+    "metrics.mixed": [METRICS + "mixed = {epsilon = 0.5, least = 1000}\n"],
     "metrics.one_of": [METRICS + 'one_of = "looks"\n'],
     "seal.key": [METRICS + SEAL],
 }
