@@ -11,7 +11,7 @@ from dither.__main__ import main
 from dither.cli.papers.assessment import dpia, record_of_processing
 from dither.cli.papers.notices import distributions, privacy_notice, retention_text, telemetry_md
 from dither.cli.papers.operator import Operator
-from dither.cli.papers.sentences import Draft, Fact, Telemetry
+from dither.cli.papers.sentences import AppTelemetry, Draft, Fact
 from dither_shared import ParameterError
 from dither_shared.metrics.definition import parse_metrics
 
@@ -102,7 +102,7 @@ TOTALS = ("All questions together", "Many reports of one person")
 
 
 def drafts(operator: Operator = OPERATOR, definitions: str = METRICS) -> list[Draft]:
-    about = Telemetry(operator, parse_metrics(definitions).values())
+    about = AppTelemetry(operator, parse_metrics(definitions).values())
     return [make(about) for make in PAPERS]
 
 

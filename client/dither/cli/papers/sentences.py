@@ -125,7 +125,7 @@ _NO_ADVICE = (
 )
 
 
-class Telemetry:
+class AppTelemetry:
     """The facts of one app's telemetry that several papers state.
 
     Raises ParameterError if metrics.toml and operator.toml contradict each other about the relay.
@@ -168,7 +168,7 @@ class Telemetry:
         op = self.operator
         return [
             say(
-                "Telemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
+                "AppTelemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
                 _CONSENT + "test_off_draws_nothing_and_writes_nothing",
             ),
             self._asked(),
