@@ -213,7 +213,7 @@ def _test(options: argparse.Namespace) -> int:
     return 0 if delivers else 1
 
 
-def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
+def _verdict(findings: list[probe.ProbeResult], with_metrics: bool) -> str:
     failed = [finding.step for finding in findings if finding.result == "failed"]
     if not failed and any(finding.step == "relay" for finding in findings):
         return "An app's sealed reports would arrive at the relay; only its collector knows whether they are counted."
