@@ -135,11 +135,9 @@ class ClientCore:
         )
         self.make_report: Callable[..., bool] = self.recorder.record
         """Makes the report of an answer; tests replace it to observe answers."""
-        self.take_event: Callable[[str, object], bool] = lambda name, value: self._events_now().add(name, value)
+        self.take_event: Callable[[str, object], bool] = self._add
         """Takes an event; likewise."""
-        self._events: Events | None = None
-        if any(metric.of is not None or metric.after for metric in metrics.values()):
-            self._events_now()
+        self._events = self._new_events() if any(one.of or one.after for one in metrics.values()) else None
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._language: Language | None = None
@@ -158,17 +156,19 @@ class ClientCore:
             exit_every=self.setup.exit_every,
         )
 
-    def _events_now(self) -> Events:
+    def _new_events(self) -> Events:
         """Return the events, which most programs do not have."""
-        if self._events is None:
-            with importing():
-                from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
+        with importing():
+            from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
 
-            setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
-            self._events = Events(
-                setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
-            )
-        return self._events
+        setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
+        return Events(
+            setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
+        )
+
+    def _add(self, metric: str, value: object) -> bool:
+        self._events = self._events or self._new_events()
+        return self._events.add(metric, value)
 
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from dither_shared import DitherError, ParameterError
-from dither_shared.bounded_http import Answer, Deadline, dial, exchange, request, resolve, secured
+from dither_shared.bounded_http import Deadline, HttpAnswer, dial, exchange, request, resolve, secured
 
 from .addresses import is_loopback
 
@@ -52,7 +52,9 @@ class CollectorUrl(NamedTuple):
         """Whether a token can be read in transit."""
         return not self.is_secure and not is_loopback(self.host)
 
-    def ask(self, path: str, fields: Mapping[str, str], seconds: float, most: int, body: bytes | None = None) -> Answer:
+    def ask(
+        self, path: str, fields: Mapping[str, str], seconds: float, most: int, body: bytes | None = None
+    ) -> HttpAnswer:
         """Return the answer to a POST of ``body``, or to a GET if it is None; raise NoAnswerError if there is none.
 
         All of it takes at most ``seconds``, and at most ``most`` bytes of the answer's body are read. No redirect is

@@ -66,7 +66,7 @@ class Address(NamedTuple):
         return str(self.name[0])
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """An answer: its status, the first field of each name (in small letters), and its body as far as it was read."""
 
     status: int
@@ -246,7 +246,7 @@ def request(method: str, path: str, fields: Mapping[str, str], body: bytes = b""
     return head.encode("ascii") + body
 
 
-def exchange(stream: Stream, sent: bytes, most_of_body: int = 0) -> Answer:
+def exchange(stream: Stream, sent: bytes, most_of_body: int = 0) -> HttpAnswer:
     """Send a request; return the answer, with at most ``most_of_body`` bytes of its body, or raise OSError.
 
     A peer may answer, and hang up, before it has the whole request: that is its answer, too.
@@ -259,7 +259,7 @@ def exchange(stream: Stream, sent: bytes, most_of_body: int = 0) -> Answer:
     try:
         reader = _Reader(stream)
         status, fields = _head(reader)
-        return Answer(status, fields, _body(reader, fields, most_of_body) if most_of_body else b"")
+        return HttpAnswer(status, fields, _body(reader, fields, most_of_body) if most_of_body else b"")
     except OSError as error:
         raise broken or error from None
 

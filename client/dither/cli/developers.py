@@ -133,12 +133,12 @@ def _papers(options: argparse.Namespace) -> int:
     from .papers.assessment import dpia, record_of_processing  # noqa: PLC0415 - other commands need no papers
     from .papers.notices import distributions, privacy_notice, retention_text, telemetry_md  # noqa: PLC0415 - likewise
     from .papers.operator import Operator  # noqa: PLC0415 - likewise
-    from .papers.sentences import Telemetry  # noqa: PLC0415 - likewise
+    from .papers.sentences import AppTelemetry  # noqa: PLC0415 - likewise
 
     if options.example:
         print(Operator.example(), end="")
         return 0
-    about = Telemetry(Operator.load(options.operator), load_metrics(options.metrics).values())
+    about = AppTelemetry(Operator.load(options.operator), load_metrics(options.metrics).values())
     made = (privacy_notice, record_of_processing, dpia, retention_text, telemetry_md, distributions)
     texts = {Path(options.output) / draft.file: draft for draft in (make(about) for make in made)}
     written = {path: draft.text(sources=options.sources).encode("utf-8") for path, draft in texts.items()}
@@ -213,7 +213,7 @@ def _test(options: argparse.Namespace) -> int:
     return 0 if delivers else 1
 
 
-def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
+def _verdict(findings: list[probe.ProbeResult], with_metrics: bool) -> str:
     failed = [finding.step for finding in findings if finding.result == "failed"]
     if not failed and any(finding.step == "relay" for finding in findings):
         return "An app's sealed reports would arrive at the relay; only its collector knows whether they are counted."

@@ -50,7 +50,7 @@ _ADVICE = {
 """By OpenSSL's number for what is wrong with a certificate."""
 
 
-class Finding(NamedTuple):
+class ProbeResult(NamedTuple):
     """What one step found; despite a warning, reports would arrive."""
 
     step: Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
@@ -83,7 +83,7 @@ class Reply(NamedTuple):
         return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 
-def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
+def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[ProbeResult]:
     """Try a collector step by step; stop at the first failure that makes later steps impossible."""
     listed = list(metrics)
     sealed = kind_for(listed) is SEALED
@@ -99,7 +99,7 @@ def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> I
             yield found
             if found.result == "failed":
                 return
-        yield Finding("sealing", *_sealing_words(listed)) if sealed else attempt.token()
+        yield ProbeResult("sealing", *_sealing_words(listed)) if sealed else attempt.token()
         yield from map(attempt.pool if sealed else attempt.metric, listed)
     finally:
         attempt.close()
@@ -116,7 +116,7 @@ class _Attempt:
         self._open: Stream | None = None  # a connection that has carried no request yet
         self._reply = Reply(0)
 
-    def name(self) -> Finding:
+    def name(self) -> ProbeResult:
         """Look up the host's addresses."""
         host = self._endpoint.host
         try:
@@ -125,33 +125,37 @@ class _Attempt:
             why = (
                 "the name is not known; is it spelled correctly?" if error.errno == socket.EAI_NONAME else _words(error)
             )
-            return Finding("name", "failed", f"{host}: {why}")
+            return ProbeResult("name", "failed", f"{host}: {why}")
         except OSError as error:
-            return Finding("name", "failed", f"{host}: {_words(error)}")
+            return ProbeResult("name", "failed", f"{host}: {_words(error)}")
         first = self._addresses[0].host
         alone = "; that is this machine, and no other device can reach it" if self._is_local() else ""
-        return Finding("name", "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone)
+        return ProbeResult("name", "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone)
 
-    def connection(self) -> Finding:
+    def connection(self) -> ProbeResult:
         """Connect, and remember which address answered."""
         port = self._endpoint.port
         try:
             self._open, found = dial(self._addresses, self._deadline)
         except ConnectionRefusedError:
-            return Finding("connection", "failed", f"nobody listens at port {port}; is the collector running there?")
+            return ProbeResult(
+                "connection", "failed", f"nobody listens at port {port}; is the collector running there?"
+            )
         except TimeoutError:
-            return Finding("connection", "failed", f"port {port} does not answer; is a firewall in between?")
+            return ProbeResult("connection", "failed", f"port {port} does not answer; is a firewall in between?")
         except OSError as error:
-            return Finding("connection", "failed", f"port {port} cannot be reached: {_words(error)}")
+            return ProbeResult("connection", "failed", f"port {port} cannot be reached: {_words(error)}")
         self._addresses = [found]
-        return Finding("connection", "ok", f"{found.host} answers at port {port}")
+        return ProbeResult("connection", "ok", f"{found.host} answers at port {port}")
 
-    def encryption(self) -> Finding:
+    def encryption(self) -> ProbeResult:
         """Agree on encryption, and verify the certificate."""
         if not self._endpoint.secure:
             if self._is_local():
-                return Finding("encryption", "ok", "none, and none is needed on one machine")
-            return Finding("encryption", "warning", "none; any network in between can read the reports and the token")
+                return ProbeResult("encryption", "ok", "none, and none is needed on one machine")
+            return ProbeResult(
+                "encryption", "warning", "none; any network in between can read the reports and the token"
+            )
         import ssl  # noqa: PLC0415 - a third of this program's start-up time, and not needed for http
 
         stream, self._open = self._open, None
@@ -159,24 +163,24 @@ class _Attempt:
             self._open = None if stream is None else secured(stream, self._endpoint.host)
         except ssl.SSLCertVerificationError as error:
             message = f"the certificate is not accepted: {plain(error.verify_message)}"
-            return Finding("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
+            return ProbeResult("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
         except ssl.SSLError as error:
             why = "the server does not speak TLS; is it http, or another port?"
-            return Finding("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
+            return ProbeResult("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
         except OSError as error:
             why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
-            return Finding("encryption", "failed", why)
-        return Finding("encryption", "ok", f"the certificate is valid for {self._endpoint.host}, and in order")
+            return ProbeResult("encryption", "failed", why)
+        return ProbeResult("encryption", "ok", f"the certificate is valid for {self._endpoint.host}, and in order")
 
-    def collector(self) -> Finding:
+    def collector(self) -> ProbeResult:
         """Ask whether a report would be accepted; the answer also shows whether this is a collector."""
         try:
             self._reply = self._get("/v1/reports", self._token)
         except OSError as error:
-            return Finding("collector", "failed", f"no HTTP answer came: {_words(error)}")
+            return ProbeResult("collector", "failed", f"no HTTP answer came: {_words(error)}")
         if not _is_collectors(self._reply):
-            return Finding("collector", "failed", self._relay_here() or _why_none(self._reply, self._endpoint))
-        return Finding("collector", "ok", f"a dither collector answers at {self._endpoint.url}")
+            return ProbeResult("collector", "failed", self._relay_here() or _why_none(self._reply, self._endpoint))
+        return ProbeResult("collector", "ok", f"a dither collector answers at {self._endpoint.url}")
 
     def _relay_here(self) -> str:
         """Return a sentence if this is a relay, although the reports are not sealed; otherwise ""."""
@@ -191,39 +195,39 @@ class _Attempt:
             else ""
         )
 
-    def relay(self) -> Finding:
+    def relay(self) -> ProbeResult:
         """Ask at the path for sealed reports; a relay's answer differs from a collector's."""
         try:
             self._reply = self._get(_PATH, None)
         except OSError as error:
-            return Finding("relay", "failed", f"no HTTP answer came: {_words(error)}")
-        return Finding("relay", *_relay_words(self._reply, self._endpoint.url))
+            return ProbeResult("relay", "failed", f"no HTTP answer came: {_words(error)}")
+        return ProbeResult("relay", *_relay_words(self._reply, self._endpoint.url))
 
-    def pool(self, metric: Metric) -> Finding:
+    def pool(self, metric: Metric) -> ProbeResult:
         """Say that a relay cannot know whether the reports of a metric version would be counted."""
-        return Finding("metric", "warning", f"{metric.name}: {_pool_words(metric)}", metric.name, metric.version)
+        return ProbeResult("metric", "warning", f"{metric.name}: {_pool_words(metric)}", metric.name, metric.version)
 
-    def token(self) -> Finding:
+    def token(self) -> ProbeResult:
         """Say whether the collector accepts the token, or asks for one."""
         given = self._token is not None
         if self._reply.status == 401:
             why = "it is not known here, or was revoked" if given else "one is needed, and none was given"
             make = "'dither-server token create --role report' makes one"
-            return Finding("token", "failed", f"{why}; on the collector's machine {make}")
+            return ProbeResult("token", "failed", f"{why}; on the collector's machine {make}")
         if self._reply.status == 403:
-            return Finding("token", "failed", "it has another role; a token of the role report is needed")
+            return ProbeResult("token", "failed", "it has another role; a token of the role report is needed")
         if self._reply.document.get("token") == "needed":
-            return Finding("token", "ok", "it is accepted")
+            return ProbeResult("token", "ok", "it is accepted")
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
         )
-        return Finding("token", "ok", f"{nobody}; the given token was not checked" if given else nobody)
+        return ProbeResult("token", "ok", f"{nobody}; the given token was not checked" if given else nobody)
 
-    def metric(self, metric: Metric) -> Finding:
+    def metric(self, metric: Metric) -> ProbeResult:
         """Ask whether the reports of a metric version would be counted."""
 
-        def found(result: Literal["ok", "failed"], says: str) -> Finding:
-            return Finding("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
+        def found(result: Literal["ok", "failed"], says: str) -> ProbeResult:
+            return ProbeResult("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
 
         try:
             reply = self._get(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)

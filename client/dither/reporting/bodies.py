@@ -49,7 +49,7 @@ class Body(NamedTuple):
     row: bytes
 
 
-class Kind(NamedTuple):
+class BodyKind(NamedTuple):
     """A kind of body: what it is in a word, to which path below the endpoint it is posted, and how it is read."""
 
     word: str
@@ -70,16 +70,16 @@ def _sealed(body: bytes) -> Body:
     return Body(pool.metric, pool.version, pool.stratum, b"")
 
 
-CLEAR = Kind("in the clear", "/v1/reports", _clear)
-SEALED = Kind("sealed", "/v1/sealed", _sealed)
+CLEAR = BodyKind("in the clear", "/v1/reports", _clear)
+SEALED = BodyKind("sealed", "/v1/sealed", _sealed)
 
 
-def kind_of(body: bytes) -> Kind:
+def kind_of(body: bytes) -> BodyKind:
     """Return the kind of a body, by how it begins."""
     return SEALED if body.startswith(b'{"pool"') else CLEAR
 
 
-def kind_for(metrics: Iterable[Metric]) -> Kind:
+def kind_for(metrics: Iterable[Metric]) -> BodyKind:
     """Return the kind of body that reports of ``metrics`` are sent as: all are sealed, or none."""
     return CLEAR if all(metric.seal is None for metric in metrics) else SEALED
 

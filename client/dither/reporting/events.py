@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _PRIVATE = frozenset({"any", "set"})
 _WEEKS = "weeks-since-first-use"
 _WINDOW = 28
+"""Days that ``days`` looks back, the last day of the period included; the texts ``kept.days`` name it, too."""
 _LOST = "lost"
 """The state of a period whose events could not be read: it is not reported."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from ..state.journal_records import Record
-    from .bodies import Kind
+    from .bodies import BodyKind
 
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000
@@ -122,7 +122,7 @@ class Outbox:
         self.latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
-    def wrong_kind(self, kind: Kind) -> list[Done]:
+    def wrong_kind(self, kind: BodyKind) -> list[Done]:
         """Return the records that drop all reports of another kind than the app sends now.
 
         A relay must not see a report in the clear, and a collector accepts no sealed report from a device.

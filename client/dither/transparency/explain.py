@@ -111,8 +111,8 @@ def consent_text(
     """
     listed = list(metrics)
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored, so that no report of this device is related to it
-    numbers = any(metric.of not in {None, "any", "set"} for metric in listed)
-    head = [say.count("ask.kept" if numbers else "ask", len(listed), app=app)]
+    unchanged = any(map(keeps_unchanged, listed))
+    head = [say.count("ask.kept" if unchanged else "ask", len(listed), app=app)]
     head += [say("ask.clear")] if any(metric.strata for metric in listed) else []
     head += _relayed(listed, "", say)
     questions = [_question(metric, entropy, keys, today, strata or {}, say) for metric in listed]
@@ -164,6 +164,11 @@ def _often(metric: Metric, say: Language) -> str:
         return usual
     members = {"count": len(survey.metrics), "names": ", ".join(survey.metrics)}
     return say(f"survey.{metric.period}", usual=usual, **members)
+
+
+def keeps_unchanged(metric: Metric) -> bool:
+    """Return whether something true stands on the device to form an answer, such as a count of events."""
+    return metric.of not in {None, "any", "set"}
 
 
 def _kept(metric: Metric, say: Language) -> str:

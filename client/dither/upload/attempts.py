@@ -14,7 +14,7 @@ from dither_shared.light import NamedTuple, new_rlock, suppress
 
 from ..forks import importing
 from ..state.state import StateError
-from .schedule import Hold
+from .schedule import Postponed
 from .transport import without_secrets
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ class _Memory:
         self.accepted = False
         self.failures = 0
         self.logged: dict[str, int] = {}
-        self.held: dict[str, Hold] = {}
+        self.held: dict[str, Postponed] = {}
         for name, value in known.items():
             setattr(self, name, _like(getattr(self, name), value))
 
@@ -104,7 +104,7 @@ class Attempts:
         """Return how many attempts failed since the last that succeeded."""
         return self._recall().failures
 
-    def held(self) -> Mapping[str, Hold]:
+    def held(self) -> Mapping[str, Postponed]:
         """Return the reports that failed, by batch."""
         return self._recall().held
 
@@ -168,7 +168,7 @@ class Attempts:
             memory.failed_at = memory.exit_at
         self._log_daily(memory, UNANSWERED, self._message(memory))
 
-    def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
+    def note(self, result: str, kind: str, held: Mapping[str, Postponed], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
         with self._turn:
             memory, now = self._recall(), self._clock()
@@ -246,7 +246,7 @@ def _read(data: dict[str, Any]) -> _Memory:
     memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
     memory.logged = {str(kind): int(day) for kind, day in memory.logged.items()}
     memory.held = {
-        str(batch): Hold(float(moment), float(not_before), int(failures))
+        str(batch): Postponed(float(moment), float(not_before), int(failures))
         for batch, (moment, not_before, failures) in memory.held.items()
     }
     for moment in (memory.at, memory.begun):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .retry import RetryWindow
 
 
-class Hold(NamedTuple):
+class Postponed(NamedTuple):
     """A report that failed: when it leaves next, before when not even a flush sends it, and its number of failures."""
 
     moment: float
@@ -60,7 +60,7 @@ class UploadSchedule:
         self._longest = LONGEST_HOLD + max(self._spread, REFUSED.cap)
         self._uniform = uniform
         self._due: dict[str, float] = {}
-        self.held: dict[str, Hold] = {}
+        self.held: dict[str, Postponed] = {}
         """The reports that failed, by batch."""
         self._paused_until = -math.inf
         self._unreached = 0  # failed attempts to reach anybody since the last success
@@ -119,7 +119,7 @@ class UploadSchedule:
         failures = known.failures if known else 0
         not_before = self._clock() + hold
         moment = not_before + self._uniform() * max(self._spread, hold, window.after(failures))
-        self.held[entry.batch] = Hold(moment, not_before if hold else 0.0, failures + 1)
+        self.held[entry.batch] = Postponed(moment, not_before if hold else 0.0, failures + 1)
         self._due[entry.batch] = moment
         return known is not None
 
@@ -133,7 +133,7 @@ class UploadSchedule:
         self.held.pop(entry.batch, None)
         self._due.pop(entry.batch, None)
 
-    def merge(self, held: Mapping[str, Hold]) -> None:
+    def merge(self, held: Mapping[str, Postponed]) -> None:
         """Take over what another process, or an earlier run, knows of reports that failed."""
         for batch, hold in held.items():
             known = self.held.get(batch)

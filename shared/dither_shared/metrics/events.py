@@ -36,9 +36,6 @@ OF: dict[str, tuple[Of, ...]] = {
 PRIVATE = frozenset({"any", "set"})
 """Those of which a device stores a perturbed report alone, and no true answer."""
 
-WINDOW = 28
-"""Days that ``days`` looks back, the last day of the period included."""
-
 _DAYS = re.compile(r"([1-9]\d{0,2}) days?")
 
 

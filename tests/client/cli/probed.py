@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from dither.cli import probe
-from dither.cli.probe import Finding
+from dither.cli.probe import ProbeResult
 from dither.upload.transport import Endpoint
 
 OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
@@ -61,10 +61,10 @@ def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[byte
     return speak
 
 
-def found(endpoint: str, *metrics: object, token: str | None = None) -> list[Finding]:
+def found(endpoint: str, *metrics: object, token: str | None = None) -> list[ProbeResult]:
     return list(probe.probe(Endpoint.parse(endpoint), token, metrics))  # type: ignore[arg-type]
 
 
-def last(speak: Speak, path: str = "", token: str | None = None) -> Finding:
+def last(speak: Speak, path: str = "", token: str | None = None) -> ProbeResult:
     with listening(speak) as port:
         return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]

@@ -11,7 +11,7 @@ from dither.__main__ import main
 from dither.cli.papers.assessment import dpia, record_of_processing
 from dither.cli.papers.notices import distributions, privacy_notice, retention_text, telemetry_md
 from dither.cli.papers.operator import Operator
-from dither.cli.papers.sentences import Draft, Fact, Telemetry
+from dither.cli.papers.sentences import AppTelemetry, Draft, Fact
 from dither_shared import ParameterError
 from dither_shared.metrics.definition import parse_metrics
 
@@ -88,6 +88,9 @@ DEFINITIONS = {
     "metrics.cap": [METRICS.replace("cap = 4", "cap = 40"), METRICS.replace("cap = 4\n", "")],
     "metrics.expires": [METRICS.replace("expires = 2027-12-31\n", "")],
     "metrics.strata": [METRICS.replace('strata = {platform = ["linux", "windows"]}\n', "")],
+    "metrics.of": [METRICS + 'of = "furthest"\n'],
+    "metrics.after": [METRICS + 'after = "7 days"\n'],
+    "metrics.mixed": [METRICS + "mixed = {epsilon = 0.5, least = 1000}\n"],
     "metrics.one_of": [METRICS + 'one_of = "looks"\n'],
     "seal.key": [METRICS + SEAL],
 }
@@ -99,7 +102,7 @@ TOTALS = ("All questions together", "Many reports of one person")
 
 
 def drafts(operator: Operator = OPERATOR, definitions: str = METRICS) -> list[Draft]:
-    about = Telemetry(operator, parse_metrics(definitions).values())
+    about = AppTelemetry(operator, parse_metrics(definitions).values())
     return [make(about) for make in PAPERS]
 
 

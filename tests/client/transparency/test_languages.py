@@ -121,7 +121,7 @@ def test_commands_take_a_language_or_a_file_of_texts(
 def test_compiled_definitions_hold_the_sentences_of_their_language_and_the_same_terms() -> None:
     english, german = (json.loads(compiled_file([THEME], say)) for say in (Language(), Language.of(GERMAN)))
     assert (english["language"], german["language"]) == ("en", "de")
-    assert len(english["sentences"]) == 5
+    assert len(english["sentences"]) == 7
     assert german["sentences"]["element.yes"] == "Ja"
     assert german["sentences"]["by.user"] == "Ihre eigene Wahl"
     assert german["metrics"][0]["description"] == "Welches Farbschema?"

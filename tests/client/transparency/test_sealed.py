@@ -101,8 +101,9 @@ def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_w
     mixed = dataclasses.replace(METRICS["theme"], mixed=Mixed(0.25, 1000))
     text = make(metrics={"theme": mixed}, seal=KEY).consent_text()
     assert (
-        "Mixed by the relay: if relay and collector keep apart, epsilon 0.25 for each report, mixed with those of at "
-        "least 999 other devices (except with a probability of about 1e-06); if they work together, epsilon 1\n"
+        "Mixed by the relay: if relay and collector keep apart, epsilon 0.25 for each report, because it is mixed with "
+        "those of at least 999 other devices (except with a probability of about 1e-06); if they work together, "
+        "epsilon 1\n"
     ) in text
     assert '"pool":"theme/' in text
     assert "/1000" in text

@@ -16,7 +16,7 @@ from dither.__main__ import main
 from dither.cli.text import attempt_text
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
-from dither.upload.schedule import Hold
+from dither.upload.schedule import Postponed
 
 
 def told_by(client: dither.Client) -> tuple[str, int]:
@@ -211,7 +211,7 @@ def test_forget_deletes_the_attempts(make: Make, folder: Path, remembered: bytes
 def test_the_delivery_file_is_bounded() -> None:
     state = dither.MemoryState()
     attempts = Attempts(state, Diagnostics(), "https://example.org/" + "x" * 100_000)
-    held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
+    held = {f"{number:032x}": Postponed(1e9 + number, 1e9, 1) for number in range(10_000)}
     attempts.note("words " * 1000, "kind", held, accepted=False)
     assert len(state.recall("delivery")) < 30_000
     assert len(attempts.held()) == 300

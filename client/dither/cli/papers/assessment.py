@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dither_shared.counted import counted
 
 from .notices import recipients
-from .sentences import Draft, Fact, Open, Part, Telemetry, say
+from .sentences import AppTelemetry, Draft, Fact, Open, Part, say
 
 
-def record_of_processing(about: Telemetry) -> Draft:
+def record_of_processing(about: AppTelemetry) -> Draft:
     """Return the entry of the record of processing activities (Article 30(1) of the GDPR)."""
     op = about.operator
     officer = f" Data protection officer: {op.officer}." if op.officer else ""
@@ -38,7 +38,7 @@ def record_of_processing(about: Telemetry) -> Draft:
     )
 
 
-def dpia(about: Telemetry) -> Draft:
+def dpia(about: AppTelemetry) -> Draft:
     """Return the questions of a data protection impact assessment (Article 35(7) of the GDPR), with answers."""
     op = about.operator
     return Draft(
@@ -80,7 +80,7 @@ def dpia(about: Telemetry) -> Draft:
     )
 
 
-def _people(about: Telemetry) -> Fact:
+def _people(about: AppTelemetry) -> Fact:
     op = about.operator
     number = f" (about {counted(op.users, 'person', 'people')})" if op.users else ""
     children = " Children are among them." if op.children else ""
@@ -92,7 +92,7 @@ def _people(about: Telemetry) -> Fact:
     )
 
 
-def _data(about: Telemetry) -> Fact:
+def _data(about: AppTelemetry) -> Fact:
     clear = any(metric.strata is not None for metric in about.metrics)
     return say(
         f"Answers to {counted(len(about.metrics), 'question')}, changed at random on the device; "
@@ -102,7 +102,7 @@ def _data(about: Telemetry) -> Fact:
     )
 
 
-def _criteria(about: Telemetry) -> Sequence[Fact]:
+def _criteria(about: AppTelemetry) -> Sequence[Fact]:
     """Answer the nine criteria of WP 248, as far as settings tell."""
     op = about.operator
     named = ", ".join(one.name for one in about.metrics if one.tier == "sensitive")
@@ -135,11 +135,11 @@ def _criteria(about: Telemetry) -> Sequence[Fact]:
     ]
 
 
-def _periods(about: Telemetry) -> str:
+def _periods(about: AppTelemetry) -> str:
     return ", ".join(f"{one.name}: {one.period}" for one in about.metrics)
 
 
-def _risks(about: Telemetry) -> list[Part]:
+def _risks(about: AppTelemetry) -> list[Part]:
     """List what may go wrong, with what bounds it."""
     large = [f"{one.name} (epsilon {one.mechanism.epsilon:.3g})" for one in about.metrics if one.mechanism.epsilon > 1]
     weak = (
@@ -170,7 +170,7 @@ def _risks(about: Telemetry) -> list[Part]:
     return [found]
 
 
-def _thief(about: Telemetry) -> Fact:
+def _thief(about: AppTelemetry) -> Fact:
     guesses = any(metric.mechanism.memoised for metric in about.metrics)
     return say(
         "Somebody who holds the device's files learns which questions were answered and when, but no answer is stored."
@@ -189,7 +189,7 @@ def _relay_alone() -> Fact:
     )
 
 
-def _files(about: Telemetry) -> Fact:
+def _files(about: AppTelemetry) -> Fact:
     kept = (
         "What is kept in the browser can be read by pages of the same site alone"
         if about.operator.web
@@ -203,7 +203,7 @@ def _files(about: Telemetry) -> Fact:
     )
 
 
-def _measures(about: Telemetry) -> list[Fact]:
+def _measures(about: AppTelemetry) -> list[Fact]:
     return [
         about.changed(),
         say(
@@ -220,7 +220,7 @@ def _measures(about: Telemetry) -> list[Fact]:
     ]
 
 
-def _heard(about: Telemetry) -> list[Part]:
+def _heard(about: AppTelemetry) -> list[Part]:
     if not about.operator.officer:
         return [Open("Is a data protection officer designated? If so, their advice is needed (Article 35(2)).")]
     return [

@@ -3,7 +3,7 @@
 What distributions and stores ask was read in November 2026, at the addresses that the notes name.
 """
 
-from .sentences import Draft, Fact, Open, Part, Telemetry, say
+from .sentences import AppTelemetry, Draft, Fact, Open, Part, say
 
 _RIGHTS = (
     "The GDPR gives you the right to ask what is stored about you (Article 15), to have it corrected (16), erased"
@@ -12,7 +12,7 @@ _RIGHTS = (
 )
 
 
-def privacy_notice(about: Telemetry) -> Draft:
+def privacy_notice(about: AppTelemetry) -> Draft:
     """Return the privacy notice for users (Article 13 of the GDPR)."""
     op = about.operator
     return Draft(
@@ -51,12 +51,12 @@ def privacy_notice(about: Telemetry) -> Draft:
     )
 
 
-def telemetry_md(about: Telemetry) -> Draft:
+def telemetry_md(about: AppTelemetry) -> Draft:
     """Return the page for the app's repository."""
     op = about.operator
     return Draft(
         "TELEMETRY.md",
-        f"Telemetry in {op.app}",
+        f"AppTelemetry in {op.app}",
         [
             about.changed(),
             about.off(),
@@ -87,7 +87,7 @@ def _commands() -> Fact:
     )
 
 
-def retention_text(about: Telemetry) -> Draft:
+def retention_text(about: AppTelemetry) -> Draft:
     """Return what is kept where and for how long, and how it is deleted."""
     return Draft(
         "retention.md",
@@ -116,7 +116,7 @@ def retention_text(about: Telemetry) -> Draft:
     )
 
 
-def distributions(about: Telemetry) -> Draft:
+def distributions(about: AppTelemetry) -> Draft:
     """Return notes for packagers, and answers to the data forms of app stores."""
     return Draft(
         "distributions.md",
@@ -142,7 +142,7 @@ def distributions(about: Telemetry) -> Draft:
     )
 
 
-def _packages(about: Telemetry) -> list[Part]:
+def _packages(about: AppTelemetry) -> list[Part]:
     """Return notes for those who package a program."""
     return [
         "## Debian",
@@ -167,17 +167,17 @@ def _packages(about: Telemetry) -> list[Part]:
     ]
 
 
-def _officer(about: Telemetry) -> list[Part]:
+def _officer(about: AppTelemetry) -> list[Part]:
     officer = about.operator.officer
     return [say(f"Data protection officer: {officer}.", "operator.officer")] if officer else []
 
 
-def _authority(about: Telemetry) -> list[Part]:
+def _authority(about: AppTelemetry) -> list[Part]:
     authority = about.operator.authority
     return [say(f"The authority in charge of us is {authority}.", "operator.authority")] if authority else []
 
 
-def _published(about: Telemetry) -> list[Part]:
+def _published(about: AppTelemetry) -> list[Part]:
     published = about.operator.published
     return (
         [say(f"The answers of all users together are published at {published}.", "operator.published")]
@@ -186,12 +186,12 @@ def _published(about: Telemetry) -> list[Part]:
     )
 
 
-def _source(about: Telemetry) -> list[Part]:
+def _source(about: AppTelemetry) -> list[Part]:
     source = about.operator.source
     return [say(f"The app's source code, with its metrics.toml, is at {source}.", "operator.source")] if source else []
 
 
-def recipients(about: Telemetry) -> list[Part]:
+def recipients(about: AppTelemetry) -> list[Part]:
     """Say who gets what, and where."""
     op = about.operator
     relay = f" {op.relay} carries the reports." if about.sealed and op.relay != op.name else ""
@@ -249,7 +249,7 @@ def _default() -> Fact:
     )
 
 
-def _no_packages(about: Telemetry) -> Fact:
+def _no_packages(about: AppTelemetry) -> Fact:
     text = (
         "The client needs the package cryptography, to seal reports."
         if about.sealed
@@ -269,11 +269,11 @@ _DATA = {
 """What a tier is called in the forms of stores, roughly; the forms differ in their words."""
 
 
-def _types(about: Telemetry) -> list[Fact]:
+def _types(about: AppTelemetry) -> list[Fact]:
     return [say(f"{one.name}: {_DATA[one.tier]}; purpose: analytics.", "metrics.tier") for one in about.metrics]
 
 
-def _not_linked(about: Telemetry) -> Fact:
+def _not_linked(about: AppTelemetry) -> Fact:
     if about.operator.address_log_days:
         text = "Logs keep network addresses for a while, so consider declaring the data as linked to an identity."
     elif any(metric.mechanism.memoised for metric in about.metrics):

@@ -15,7 +15,7 @@ from dither_shared.metrics.metric import Metric
 
 from ...reporting.ledger import cap_of
 from ...reporting.outbox import MAX_DAYS, MAX_REPORTS
-from ...transparency.explain import facts
+from ...transparency.explain import facts, keeps_unchanged
 from ...upload.transport import Endpoint
 from .operator import Operator
 
@@ -46,12 +46,14 @@ _KEYS = {
     "owner": ("metrics.owner",),
     "tier": ("metrics.tier",),
     "expires": ("metrics.expires",),
-    "period": ("metrics.period", "metrics.one_of"),
+    "period": ("metrics.period", "metrics.one_of", "metrics.after"),
     "values": ("metrics.type", "metrics.values"),
+    "kept": ("metrics.of", "metrics.period"),
     "strata": ("metrics.strata",),
     "seal": ("seal.key",),
     "odds": _LAW,
     "cost": _LOSS,
+    "mixed": ("metrics.mixed", *_LOSS),
 }
 """Of each fact that a user is shown before consent, the settings from which it follows."""
 
@@ -123,7 +125,7 @@ _NO_ADVICE = (
 )
 
 
-class Telemetry:
+class AppTelemetry:
     """The facts of one app's telemetry that several papers state.
 
     Raises ParameterError if metrics.toml and operator.toml contradict each other about the relay.
@@ -141,7 +143,8 @@ class Telemetry:
     def question(self, metric: Metric) -> list[Part]:
         """Return a metric's heading, and all that a user is shown of it before consent."""
         told = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
-        version = say(f"Mechanism: {metric.mechanism.name}, version {metric.version}", *_LAW, "metrics.strata")
+        text = f"Mechanism: {metric.mechanism.name}, version {metric.version}"
+        version = say(text, *_LAW, *(f"metrics.{key}" for key in ("strata", "of", "after", "mixed")))
         asked = say(metric.description or "No description is given.", "metrics.description")
         return [f"### {metric.name}", asked, [*told, version]]
 
@@ -151,10 +154,12 @@ class Telemetry:
 
     def changed(self) -> Fact:
         """State what happens to an answer before it leaves."""
+        before = "sent" if any(map(keeps_unchanged, self.metrics)) else "kept or sent"
         return say(
-            "Each answer is changed at random on the device before it is kept or sent (local differential privacy), so"
+            f"Each answer is changed at random on the device before it is {before} (local differential privacy), so"
             " that one report never shows for certain what a person answered. How much it can tell is stated for each"
             " question, and is exact.",
+            "metrics.of",
             *_EXACT,
         )
 
@@ -163,7 +168,7 @@ class Telemetry:
         op = self.operator
         return [
             say(
-                "Telemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
+                "AppTelemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
                 _CONSENT + "test_off_draws_nothing_and_writes_nothing",
             ),
             self._asked(),
@@ -274,8 +279,9 @@ class Telemetry:
         return [
             say(
                 f"On the device: a report waits for at most {MAX_DAYS} days, and at most {most:,} wait; the last"
-                " 30 that were sent are kept for the person to see. No true answer is kept.",
+                f" 30 that were sent are kept for the person to see. {self._true_answers()}",
                 "operator.web",
+                "metrics.of",
                 "tests/client/reporting/test_outbox.py::test_old_reports_are_dropped_and_counted_on_the_device",
                 _CONTROLS + "test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted",
                 *_DEVICE,
@@ -298,6 +304,13 @@ class Telemetry:
             self._logs(),
             self._backups(),
         ]
+
+    def _true_answers(self) -> str:
+        """Return which true answers stand on a device."""
+        named = [one.name for one in self.metrics if keeps_unchanged(one)]
+        if not named:
+            return "No true answer is kept."
+        return f"What is kept unchanged until it is reported, to form an answer: see {', '.join(named)}."
 
     def _logs(self) -> Fact:
         days = self.operator.address_log_days

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from dither_serving.addresses import is_loopback
 from dither_serving.collector_url import CollectorUrl, NoAnswerError
 from dither_shared import VERSION, Metric, ParameterError
-from dither_shared.bounded_http import Answer
+from dither_shared.bounded_http import HttpAnswer
 
 from ...config.settings import Config
 from .findings import CheckResult, Level, ok, problem, warning
@@ -39,7 +39,7 @@ class Peer:
         self.has_token = token is not None
         self._secret = {} if token is None else {"Authorization": f"Bearer {token}"}
 
-    def get(self, *path: str, identified: bool = False) -> Answer:
+    def get(self, *path: str, identified: bool = False) -> HttpAnswer:
         """Ask for a path, given in parts, with the token if ``identified``. Raises NoAnswerError."""
         fields = {"User-Agent": "dither-server doctor"} | (self._secret if identified else {})
         return self.url.ask("".join(f"/{quote(part, safe='')}" for part in path), fields, _SECONDS, _LONGEST)
@@ -69,7 +69,7 @@ def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Ite
         yield problem("collector", f"it {error}", advice)
 
 
-def _json(answer: Answer) -> dict[str, Any]:
+def _json(answer: HttpAnswer) -> dict[str, Any]:
     """Return the object in an answer's body; {} if there is none."""
     try:
         parsed = json.loads(answer.body)
@@ -78,7 +78,7 @@ def _json(answer: Answer) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _health(health: Answer) -> CheckResult:
+def _health(health: HttpAnswer) -> CheckResult:
     if health.status == 200 and _json(health).get("status") == "ok":
         return ok("collector", "answers")
     if 300 <= health.status < 400:
@@ -89,7 +89,7 @@ def _health(health: Answer) -> CheckResult:
     )
 
 
-def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[CheckResult]:
+def _clock(health: HttpAnswer, before: datetime, after: datetime) -> Iterator[CheckResult]:
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
@@ -99,7 +99,7 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[CheckR
         yield compared("the clock of the server that answers", there, before, after)
 
 
-def _readiness(ready: Answer) -> Iterator[CheckResult]:
+def _readiness(ready: HttpAnswer) -> Iterator[CheckResult]:
     if ready.status != 200:
         what = "cannot write its database, or its spool"
         yield problem("collector", what, "Its log says why; until then reports are answered 503")

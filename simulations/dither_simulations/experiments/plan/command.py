@@ -107,7 +107,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     is_flag=True,
     help="Plan for reports that a relay mixes: --epsilon is that of a report in a whole batch, not that of the report.",
 )
-@click.option("--delta", callback=share, default="1e-6", show_default=True, help="With --relay: the δ of a batch.")
+@click.option("--delta", callback=share, default="1e-6", show_default=True, help="Grant a batch this δ, with --relay.")
 @run_options
 def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: Any) -> None:
     """Show how many users an answer needs, how precise it is with the users you have, and what privacy it costs them.
