@@ -32,7 +32,7 @@ class Devices(NamedTuple):
     running: Mapping[str, Any] | None
 
 
-class Retention(NamedTuple):
+class RetentionView(NamedTuple):
     """The retention of a metric: its table's rows, and a curve over the weeks that are known."""
 
     metric: Metric
@@ -64,7 +64,7 @@ def _devices(metric: Metric, rows: Sequence[Mapping[str, Any]], period: str) -> 
     return Devices(metric, question_of(metric), bars, whole[-1] if whole else None, running)
 
 
-def retention_of(metric: Metric, read: Callable[[Metric], Table]) -> Retention:
+def retention_of(metric: Metric, read: Callable[[Metric], Table]) -> RetentionView:
     """Return what is drawn of a metric's retention."""
     table = read(metric)
     rows = table.rows()
@@ -74,7 +74,7 @@ def retention_of(metric: Metric, read: Callable[[Metric], Table]) -> Retention:
     if len(known) > 1:
         points = [row | {"frequency": row["retention"]} for row in known]
         curve = drawing_of(points, [date.fromordinal(1 + row["week"]) for row in known], top)
-    return Retention(metric, question_of(metric), table.about, rows, curve, known, percent_ticks(2, top))
+    return RetentionView(metric, question_of(metric), table.about, rows, curve, known, percent_ticks(2, top))
 
 
 def _day(text: str) -> date:

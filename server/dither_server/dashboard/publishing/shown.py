@@ -16,7 +16,7 @@ from ...reading.summaries import summary_of
 from ...reading.summaries.summary import PageRequest
 from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
 from ...store import Store
-from ..activity import Retention, retention_of
+from ..activity import RetentionView, retention_of
 from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of
 from ..panels import TITLES, VALUES, Panels, panels_within, refused_words
 from ..view import View
@@ -33,7 +33,7 @@ class Shown(NamedTuple):
     weeks: Sequence[ReportBar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
-    retention: Retention | None = None
+    retention: RetentionView | None = None
 
 
 class Gatherer:
@@ -64,7 +64,7 @@ class Gatherer:
         shown = Shown(edition, card, panels, series, self._weeks(edition), sealed_words(card, self._store), refused)
         return shown._replace(retention=self._retention(edition)) if has_retention(metric) and edition.days else shown
 
-    def _retention(self, edition: Edition) -> Retention:
+    def _retention(self, edition: Edition) -> RetentionView:
         """Return the retention in the weeks that are over on the last day with reports that is published."""
         asked = RetentionQuery(since=self._asked.since, until=edition.days[-1], confidence=self._asked.confidence)
         end = edition.days[-1] + timedelta(days=1)
