@@ -156,8 +156,7 @@ class Slab(NamedTuple):
         return np.where(z < _SURE, np.interp(z, middles, self.medians_of(middles)), z)
 
     def medians_of(self, z: Floats, scale: Floats | float = 1.0) -> Floats:
-        """Return the medians of a few scores with ``scale`` times the prior's standard errors, in units of their own
-        errors."""
+        """Return the medians of a few scores; ``scale`` is the ratio of their standard errors to the prior's."""
         scale = np.broadcast_to(scale, z.shape)[:, np.newaxis]
         posterior = np.cumsum(_likelihood(np.minimum(z, _SURE), scale) * self.weight, axis=1)
         posterior /= np.maximum(posterior[:, -1:], np.finfo(float).tiny)

@@ -180,8 +180,7 @@ class _DitheredFacts(Protocol):
 
 @dataclass(frozen=True)
 class Dithered:
-    """The law with d = ``phases`` and m = ``steps``; randomized response keeps a cell with p, and takes each other with
-    q.
+    """The law with d = ``phases`` and m = ``steps``; a cell is reported with p, and each other cell with q.
 
     With a permanent draw, p and q are those of the whole chain, and ``permanent`` is the law of that draw. Raises
     ParameterError unless p > q and p + m q = 1.
