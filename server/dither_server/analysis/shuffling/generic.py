@@ -183,8 +183,7 @@ def clone_blocks(others: int, epsilon: float, fine: float = 4e-4) -> tuple[tuple
 
 
 def _each(first: int, last: int, trials: int, share: float) -> Iterator[tuple[int, float]]:
-    """Yield each count, from the mode outwards, with its probability given the range, an upper bound of the true
-    one."""
+    """Yield each count with its probability given the range, an upper bound of the true one, from the mode outwards."""
     odds = share / (1 - share)
     mode = min(max(first, math.floor((trials + 1) * share)), last)
     up = accumulate(range(mode, last), lambda mass, k: mass * odds * (trials - k) / (k + 1), initial=1.0)

@@ -88,8 +88,7 @@ class Rows:
         return self.repeats + self.between * self.total
 
     def listed(self, marks: Buckets, beyond: float) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S), by the rows that can estimate
-        it.
+        """Return the share of people who hold any string of ``marks``, shape (rows, S), with its error, maybe infinite.
 
         A string outside the list falls into one of the k buckets that the list fills with probability k/B. So a row's
         estimate is (s - k/B)/(1 - k/B), where s is the sum of its k shares. Its variance is that of k cells plus, over
