@@ -163,7 +163,7 @@ class PrivSet(Chained):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """The probability of a subset that meets the marks, its size, and the sizes of sets and of the list."""
+        """The threshold of P[a subset meets the marks], its size, and the sizes of sets and of the list."""
         return {
             "inside": threshold_text(self.inside),
             "subset": self.subset,

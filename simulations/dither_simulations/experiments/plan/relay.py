@@ -34,7 +34,7 @@ class RelayPlan:
         if self.plan.permanent_epsilon is not None:
             raise ParameterError("--permanent-epsilon", "a permanent draw links reports, so mixing adds nothing")
         if max(self.plan.epsilons) >= MOST_MIXED:
-            raise ParameterError("--epsilon", f"must be below {MOST_MIXED:g} with --relay; a report alone may have that ε")
+            raise ParameterError("--epsilon", f"must be below {MOST_MIXED:g} with --relay; a report alone may have it")
 
     def rows(self) -> list[Row]:
         """Return a row for each ε of a batch.
