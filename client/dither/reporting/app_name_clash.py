@@ -57,8 +57,7 @@ class NameWatch:
         self.noted_versions = self._warned = False
 
     def note_versions(self) -> None:
-        """Note, once, which versions this program asks, and check; errors are ignored, because a later start
-        retries."""
+        """Note, once, which versions this program asks, and check; a failure is ignored, as a later start retries."""
         if self.noted_versions:
             return
         self.noted_versions = True
