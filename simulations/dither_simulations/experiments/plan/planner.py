@@ -81,7 +81,7 @@ class Planner(ABC):
         return []
 
     def odds(self, mechanism: Mechanism) -> str:
-        """Return what a report tells, as one would say it to a person."""
+        """Return what a report reveals, in words for the person who is asked."""
         return odds_sentence(mechanism)
 
     def needed(self, mechanism: Mechanism) -> int | None:
