@@ -155,8 +155,7 @@ class PrivSet(Chained):
 
     @property
     def two_level(self) -> TwoLevel:
-        """The law of two levels: a set owns the subsets that meet its marks; a full and the empty set share the
-        fewest."""
+        """The law of two levels: a set owns the subsets that meet its marks; a full and an empty set share fewest."""
         beside, both = self.cells - self.subset, 2 * self.at_most
         missed = 1 - _chance(self.size, self.at_most, self.subset)
         neither = Fraction(perm(beside, both), perm(self.cells, both))
