@@ -159,8 +159,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def two_level(self) -> TwoLevel:
-        """The law of two levels: a value owns its cell; both ends, and the point one step above 0, never share a
-        cell."""
+        """The law of two levels: a value owns its cell; both ends, and the point one step above 0, share none."""
         return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), Fraction(0) if self.steps > 1 else None)
 
     @property
