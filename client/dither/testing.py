@@ -177,7 +177,7 @@ class Telemetry(StandIn):
             raise
 
     def _maker(self) -> Callable[..., None]:
-        """Return a replacement of ``_make``: clients made from now on are off, and are replaced at once."""
+        """Return a replacement of ``_make`` that makes clients in mode off, and replaces each by this client."""
 
         @wraps(_make)
         def make(client: Client, *arguments: Any, **named: Any) -> None:

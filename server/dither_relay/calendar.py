@@ -1,7 +1,7 @@
 """When a pool takes reports, and when it may leave, by the period in its name and the relay's clock.
 
 A device has at most one report in each period, and a batch has reports of one period, so a batch never has two reports
-of a device. The clock decides only how many reports a batch can have: whatever it shows, that stays true.
+of a device. This holds whatever the clock shows; the clock only affects how many reports a batch can have.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ _TRIES, _PAUSE = 5, 5.0
 
 
 _UNASKED = ResolvedSetting("http://localhost", "default")
-"""Stands for the collector in a command that does not contact it."""
+"""Placeholder for the collector's URL in commands that do not contact it."""
 
 
 @click.group("dither-relay", context_settings={"help_option_names": ["-h", "--help"]})
@@ -96,7 +96,7 @@ def forward(found: Found) -> None:
 @settings_options("db", "batch", "at", sources=RELAY)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(found: Found, as_json: bool) -> None:
-    """Show what waits, what was forwarded, and what failed."""
+    """Show the waiting reports, the forwarded reports, and the failures."""
     from .status import as_lines, status_of
     from .store import RelayStore
 

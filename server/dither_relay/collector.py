@@ -94,7 +94,7 @@ def _listing(content: Mapping[str, Any]) -> PoolList:
     pools = []
     for one in content["pools"]:
         suite, length = SUITES.get(one["suite"]), _number(one["length"])
-        if suite is None:  # of a newer collector; devices that use it get the answer that the pool is unknown
+        if suite is None:  # the suite of a newer collector: its reports are refused as of an unknown pool
             continue
         if not suite.overhead < length <= _LONGEST_ROW:
             raise WireError("length: impossible for a sealed row")

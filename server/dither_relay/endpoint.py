@@ -33,7 +33,7 @@ class SealedEndpoint(UploadEndpoint):
     paths: tuple[str, ...] = ("/v1/sealed",)
 
     def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
-        """Take a request; ``then`` is called once with its answer. It is 202 only after a durable commit."""
+        """Handle a request; ``then`` is called once with its answer, which is 202 only after a durable commit."""
         try:
             self._limit(environ)
             report = SealedReport.decode(read_body(environ, self.body_limit))

@@ -21,6 +21,7 @@ from urllib.parse import quote, urlencode
 
 from dither_serving.collector_url import CollectorUrl, NoAnswerError
 from dither_shared import VERSION, DitherError, ParameterError
+from dither_shared.counted import counted
 
 _LARGEST = 1 << 26
 """Maximum bytes of an answer."""
@@ -282,7 +283,7 @@ class Estimate(Table):
         axes.set_yticks(list(places), [one.name for one in known])
         axes.invert_yaxis()
         axes.set_xlabel(self.about["unit"] if scale == 1 else "% of people")
-        axes.set_title(f"{self.about['metric']}: {self.reports:,} reports")
+        axes.set_title(f"{self.about['metric']}: {counted(self.reports, 'report')}")
         return axes
 
 

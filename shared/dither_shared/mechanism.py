@@ -96,7 +96,7 @@ class Mechanism(ABC):
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The ``keys`` whose parameters are words, with the possible words of each."""
     items: ClassVar[Items] = LISTED
-    """The kind of item that it randomizes, which decides the kinds of question it can answer."""
+    """The kind of item that it randomizes, which determines the kinds of question that it can answer."""
     pure: ClassVar[bool] = True
     """Whether a report supports a value or does not (p and q), so that frequencies follow from counts of support.
 
@@ -231,16 +231,16 @@ class Mechanism(ABC):
         """
 
     def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return what determines the permanent draw of ``item``: the cells that it marks, or numbers that decide them.
+        """Return the key of the permanent draw of ``item``: the marked cells, or the numbers that determine them.
 
         Values with the same key share their draw, and are charged as one.
         """
         return self.marked(item, cohort)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
+        """Return the permanent draw of the values of a ``permanent_key``: the content of a payload, as an integer.
 
-        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
+        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it has the marked cells.
         Only mechanisms whose reports are a chain of the two draws have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
@@ -369,7 +369,7 @@ class Mechanism(ABC):
 
     @property
     def max_size(self) -> int | None:
-        """The largest ``size`` with the same cohorts and cells; values beyond the actual ``size`` stand for nothing."""
+        """The largest ``size`` with the same cohorts and cells; the values from the actual ``size`` on are unused."""
         return self.size
 
     @property

@@ -18,7 +18,7 @@ import sys
 from itertools import islice
 
 LONGEST_TEXT = 1024
-"""Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
+"""Maximum characters, and maximum bytes of UTF-8, of a text; longer texts are cut off."""
 
 MOST_MEMBERS = 1 << 16
 """Members of a collection; what is beyond is not read."""

@@ -220,7 +220,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (
             f"{_SERVER}/estimation/intervals/exact.py",
             f"new = np.append(True, (np.diff(seen) {one}) | (np.diff(trials) {other}))[: len(seen)]"
-            "  # of none there is none",
+            "  # works for empty arrays, too",
         ): "the same count is computed several times"
         for one, other in (("!= -1", "!= 0"), ("!= 0", "!= -1"), ("!= 0", "== 0"))
     },

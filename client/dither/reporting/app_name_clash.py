@@ -1,8 +1,8 @@
 """App name clash: detect two apps of one name, which share a folder, and so consent, secret and outbox.
 
-It can be observed that a metric was asked in one version, then in another, and then in the first again, within a few
-days. An update of an app changes versions, too, but does not go back. So at its start each program notes in the small
-file ``versions`` which versions it asks: for each metric the last ones, and the days on which they first appeared, as
+The symptom is that a metric is asked in one version, then in another, and then in the first again, within a few days.
+An update of an app changes versions, too, but does not go back. So at its start each program notes in the small file
+``versions`` which versions it asks: for each metric the last ones, and the days on which they first appeared, as
 "<name> <version> <day> <version> <day>", separated by semicolons.
 """
 
@@ -26,7 +26,7 @@ OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app its own name, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
-"""Days after which a return to an earlier version may be that of a user who went back to it."""
+"""Days after which a return to an earlier version may be a downgrade by the user."""
 
 _MOST_NOTED = 100
 """Maximum number of metrics of a program, by name, whose versions are noted."""
@@ -57,7 +57,7 @@ class NameWatch:
         self.noted_versions = self._warned = False
 
     def note_versions(self) -> None:
-        """Note, once, which versions this program asks, and check; best effort, because another start may do so."""
+        """Note, once, which versions this program asks, and check; a failure is ignored, as a later start retries."""
         if self.noted_versions:
             return
         self.noted_versions = True
@@ -108,7 +108,7 @@ def _returns_in(data: bytes) -> dict[str, int]:
 
 
 def _read(data: bytes) -> dict[str, _Came]:
-    """Return the notes; if anything is wrong with them, there are none."""
+    """Return the notes; none if anything is wrong with them."""
     try:
         return dict(_came(note.split(" ")) for note in data.decode("ascii").split(";") if note)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Bodies of uploads: how a report is built, in the clear or sealed, and what can be read in it.
+"""Bodies of uploads: build a report, in the clear or sealed, and read it.
 
 A body in the clear holds one row for the collector itself; a sealed one is for a relay to carry, which cannot read it.
 The bytes of a body show its kind, so the kind is not stored. A report's body is built once: it is previewed, stored,
@@ -41,7 +41,7 @@ _MISSING = (
 
 
 class Body(NamedTuple):
-    """What can be read in a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
+    """The readable content of a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
 
     metric: str
     version: str
@@ -50,7 +50,7 @@ class Body(NamedTuple):
 
 
 class BodyKind(NamedTuple):
-    """A kind of body: what it is in a word, to which path below the endpoint it is posted, and how it is read."""
+    """A kind of body: its name, the path below the endpoint to which it is posted, and the function that reads it."""
 
     word: str
     path: str
@@ -85,7 +85,7 @@ def kind_for(metrics: Iterable[Metric]) -> BodyKind:
 
 
 def read(body: bytes) -> Body:
-    """Return what can be read in a body; raise WireError for one that no client wrote."""
+    """Return the readable content of a body; raise WireError for a body that no client wrote."""
     return kind_of(body).read(body)
 
 
@@ -142,7 +142,7 @@ def require() -> None:
 
     try:
         found = find_spec(_HPKE)
-    except (ImportError, ValueError):  # even the package is missing, or a module of the same name is no package
+    except (ImportError, ValueError):  # the package is missing, or a module has its name
         found = None
     if found is None:
         raise SealError("seal", _MISSING)

@@ -1,4 +1,4 @@
-"""Definitions, calibrated once: what a device needs of each metric is kept beside its journal, as integers.
+"""Cache calibrated definitions: the part of each metric that a device needs is stored beside its journal, as integers.
 
 Reading ``metrics.toml`` and calibrating its mechanisms takes 50 ms, with the same result every time. So the result is
 kept in the file ``definitions`` of the state folder. It is trusted only with a tag keyed by the device's secret, over
@@ -92,7 +92,7 @@ class CompiledMetric:
         return self._whole.metrics()[self.name]
 
     def expired(self, today: date) -> bool:
-        """Return whether the last day on which it is asked is over."""
+        """Return whether the last day on which the metric is asked is over."""
         return self._expires is not None and today.toordinal() > self._expires
 
 
@@ -113,7 +113,7 @@ class Whole:
                     text = self._text.decode("utf-8")
                 except UnicodeDecodeError:
                     raise ParameterError(self._source, "cannot be read: not UTF-8") from None
-                self._metrics = parse_metrics(text, self._source)  # which imports mechanisms
+                self._metrics = parse_metrics(text, self._source)  # imports the mechanisms
         return self._metrics
 
 
@@ -168,7 +168,7 @@ def _stored(metric: Metric) -> tuple[object, ...]:
 
 
 def _stored_answers(metric: Metric) -> dict[str, object] | None:
-    """Return how answers are read, or None if only the whole metric can do it."""
+    """Return the stored rules that read answers, or None if only the whole metric can read them."""
     return dict(metric.question.compiled(metric.mechanism)) if metric.question.kind in _ANSWERS else None
 
 

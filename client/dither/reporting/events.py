@@ -1,10 +1,10 @@
-"""Events: answers that the device forms itself, of what happened in a period (``of`` in ``metrics.toml``).
+"""Events: answers that the device computes itself from the events of a period (``of`` in ``metrics.toml``).
 
 ``Client.add`` notes an event. At the first call in a later period the answer of the ended one is reported; a period in
-which the client ran and nothing was added counts, too, because otherwise a report would say that something was. A
-period in which it never ran gives no report, and one that ended more than ``MAX_DAYS`` ago is dropped.
+which the client ran without any event is reported, too, because otherwise the report itself would reveal that there was
+an event. A period in which it never ran gives no report, and one that ended more than ``MAX_DAYS`` ago is dropped.
 
-What is kept until then stands in the file ``events`` of the state, of which each writing replaces the one before:
+The state until then is in the file ``events``, which each write replaces as a whole:
 
     any, set          the row of the report itself, as it would be sent now. It was drawn for "no" (for the empty set)
                       when the period was opened, and is drawn again for "yes" after each event that is part of the
@@ -61,7 +61,7 @@ _RANDOM = 64
 
 
 class Kept(NamedTuple):
-    """What is kept for a metric: the first day of the period, and the answer so far (see the module's table)."""
+    """The stored state of a metric: the first day of the period, and the answer so far (see the module's table)."""
 
     begun: int
     state: str
@@ -130,7 +130,7 @@ class Events:
         return consent.mode != "off" and self._permission.covers(consent, metric, today)
 
     def _read(self, metric: Metric, value: object) -> Encoded | float | None:
-        """Return an event of ``metric``, or None if it changes no answer; a mistake is logged."""
+        """Return ``value`` as an event of ``metric``, or None if it changes no answer; a mistake is logged."""
         kind = metric.of
         if kind in {"count", "days"}:
             return 1.0
@@ -160,7 +160,7 @@ class Events:
         kind = metric.of
         if kind in _PRIVATE:
             batch, _, row = state.partition(":")
-            item: Item = event.item  # type: ignore[union-attr]  # of these kinds it is encoded
+            item: Item = event.item  # type: ignore[union-attr]  # these kinds encode their events
             return f"{batch}:{redrawn(metric, bytes.fromhex(row), item, self._entropy.ahead(_RANDOM)).hex()}"
         if kind == "furthest":
             return str(max(int(state), int(event.item)))  # type: ignore[union-attr]  # likewise
@@ -189,7 +189,7 @@ class Events:
             opened = kept if kept is not None and not ended else self._opened(metric, kept, today)
             if opened is not None:
                 states[metric.version] = opened
-        if states or before:  # even if nothing is new, because what cannot be read would never end
+        if states or before:  # even if nothing is new, because an unreadable state would never end
             self._write(states)
         return made
 
@@ -235,9 +235,9 @@ class Events:
         return Kept(begun, {"furthest": "-1", "max": "-inf"}.get(metric.of or "", "0"))
 
     def _states(self, today: int) -> dict[str, Kept]:
-        """Return what is kept, by metric version, but for what a clock that was ahead or an old program has left."""
+        """Return the stored states by metric version, without those of a clock that was ahead or of an old program."""
         text = "?"
-        with suppress(OSError):  # too large, or of another user
+        with suppress(OSError):  # too large, or owned by another user
             text = self._journal.state.recall("events").decode("ascii", "replace")
         if not text:
             return {}
@@ -262,9 +262,9 @@ class Events:
 
 
 def redrawn(metric: Metric, row: bytes, item: Item, entropy: Entropy) -> bytes:
-    """Return the row of ``any`` or ``set`` after an event: drawn afresh if the event is part of what the row is about.
+    """Return the row of ``any`` or ``set`` after an event: a new draw if the event concerns what the row is about.
 
-    The row of a set is about one value, in public; an event that is another value leaves it as it is.
+    The row of a set is about one value, which is public; an event with another value does not change it.
     """
     if metric.of == "any":
         return draw_row(metric, item, entropy)

@@ -55,7 +55,7 @@ _SMALL, _LARGE = 1 << 16, 12 << 20
 """Bytes below which a journal is compacted within a millisecond or two, and above which it cannot wait any longer."""
 
 _FIRST_LOOK, _LONGEST_LOOK, _LONGEST_WAIT = 0.02, 1.0, 60.0
-"""Seconds between two looks whether the program still records, doubled after each, and for which it may go on."""
+"""Seconds to the first check whether the program still records, doubled up to the second number; and their limit."""
 
 
 class Journal:
@@ -241,7 +241,7 @@ class Journal:
             self._transactions.alone(self.state.close)
 
     def forget(self) -> None:
-        """Delete the secret and the journal, and forget what they said."""
+        """Delete the secret and the journal, and forget their content."""
 
         def clear() -> None:
             self.state.forget()
@@ -258,7 +258,7 @@ class Journal:
         self.cursor = START
 
     def _follow(self, today: int) -> None:
-        """Read what others wrote, and correct what a clock that was ahead has left.
+        """Read what others wrote, and correct the marks left by a clock that was ahead.
 
         The process may have been stopped for days since it asked for the day, so a correction asks again.
         """
@@ -301,7 +301,7 @@ class Journal:
         self._day = self._drawn = 0
 
     def _rewrite(self) -> None:
-        self.cursor = START  # if this fails, it must be tried again before anything is appended
+        self.cursor = START  # if the next step fails, it must be repeated before anything is appended
         self.cursor = self.state.rewrite(self._kept())
         self._compacted_to = self.cursor.position
         self._drawn = 0

@@ -15,19 +15,20 @@ its bytes, under a context of its own; a context is encoded injectively, so no t
 each, big-endian, one after the other, and so empty if it marks none; ``survey`` and ``metric`` are names in ASCII,
 ``period`` is its first day, a proleptic ordinal in 4 bytes, big-endian, and 0 for a survey that asks once. The cohort
 is ``Mechanism.draw_cohort`` of its stream, a rounded number ``Encoded.rounded`` of its stream, the tag the hex digits
-of the first 16 bytes of its own, the permanent draw what ``Mechanism.permanent_draw`` makes of the key and its stream;
-a ticket is 16 bytes.
+of the first 16 bytes of its own, the permanent draw ``Mechanism.permanent_draw`` of the key and its stream; a ticket is
+16 bytes.
 
 A device rounds all numbers by one draw, so that a number that stays has one point for ever, and one charge.
 
-So values with the same key share one draw for ever, and one charge: a change from one to the other shows in no report,
-and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated noise.
+So values with the same key share one draw for ever, and one charge: a change from one to the other is visible in no
+report, and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
+noise.
 
 **What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
-draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw is written
-in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros show whether it
-is of this device. Without the secret a tag and a kept draw are random bits. With it, a guess at the value can be
-tested against tags and draws; that is inherent, because the device itself has to recognize a value.
+draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw has as many
+bytes as a payload, big-endian, followed by 8 zero bytes, and is masked by xor; the zeros show whether it was written by
+this device. Without the secret a tag and a kept draw are random bits. With it, a guess at the value can be tested
+against tags and draws; that is inherent, because the device itself has to recognize a value.
 """
 
 from __future__ import annotations

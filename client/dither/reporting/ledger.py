@@ -1,11 +1,11 @@
-"""The ledger: keep what the device has spent, and decide whether a metric may report today.
+"""The ledger: track the privacy loss that the device has spent, and decide whether a metric may report today.
 
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
 ``permanent_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
 
-One write puts a debit into the journal and its report behind it. So every report that can be seen, sent or found has
-been paid for; a write that is cut short may leave a debit without a report, and then the ledger overstates what was
-spent, but never understates it.
+One write appends a debit and then its report to the journal. So every report that can be seen, sent or found has been
+paid for; an interrupted write may leave a debit without a report, and then the ledger overstates the spent loss, but
+never understates it.
 
 **Caps.** A metric version costs a device at most its ``cap``. A metric without permanent draws then falls silent, which
 reveals only how often it was asked. One with permanent draws goes on and replays its last permanent answer, because
@@ -75,7 +75,7 @@ _VALUES = 10
 
 
 class Account:
-    """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``.
+    """The spending of one metric version, ``charges`` times ``epsilon``, and its limit, ``claim``.
 
     ``tags`` are those of the values that were charged, ``last`` is the last permanent draw.
     """
@@ -120,12 +120,12 @@ class Account:
             yield self.last
 
     def debit(self, version: str) -> Debit:
-        """Return the debit that holds all that was spent."""
+        """Return the debit that records the whole spending of a version."""
         return Debit(self.name, version, self.day, self.reports, self.charges, self.epsilon, self.claim)
 
 
 class Spent(NamedTuple):
-    """What one metric version has cost this device, and the day of its last report."""
+    """The spending of one metric version on this device, and the day of its last report."""
 
     name: str
     version: str
@@ -135,7 +135,7 @@ class Spent(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a metric version costs; computed once, so that a decision on a report only compares integers."""
+    """The price of a metric version, computed once, so that a decision about a report only compares integers."""
 
     charge: float
     cap: float

@@ -1,4 +1,4 @@
-"""The recorder: from an answer to a report, in the order that keeps every promise.
+"""The recorder: turn an answer into a report, in the order of steps that keeps every promise.
 
 Consent is checked first, then the ledger. One write puts the debit, followed by the report, into the journal; if
 anything fails before, nothing is left of the answer.
@@ -188,7 +188,7 @@ class Recorder:
         self._diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
-        """Return the error for a name that no metric has; if the answer was given in its place, it is not quoted.
+        """Return the error for an unknown name, without quoting it if it may be the answer in the wrong place.
 
         The name that may have been meant is searched for once, because that takes long.
         """

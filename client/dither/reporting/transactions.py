@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..state.state import State
 
 _PATIENCE = 0.1
-"""Seconds that a thread waits for another; a signal handler that waits for its own thread must not hang."""
+"""Maximum seconds that a thread waits for another: a signal handler that waits for its own thread must not hang."""
 
 _PAUSE, _LONGEST_PAUSE = 0.0001, 0.001
 _THE_ONE = ""

@@ -100,6 +100,6 @@ class Status(NamedTuple):
     """Reports in the stratum "other", because an attribute was not given or its value is not listed: by the attribute,
     such as "metrics.theme.strata.platform". A high count suggests that the app and the list use different names."""
     unrecorded: int = 0
-    """Answers that were lost, because this client had been disabled, closed or told to forget before."""
+    """Answers that were lost, because this client had been disabled or closed, or had deleted its state."""
     trouble: Mapping[str, int] = _NONE
     """What went wrong, in words, and how often."""

@@ -41,7 +41,7 @@ class Worker:
 
     @property
     def _changed(self) -> threading.Condition:
-        """The condition variable; a program that has nothing to send needs none."""
+        """The condition variable, created on first use, because a program that sends nothing needs none."""
         known = self._condition
         if known is not None:
             return known

@@ -29,7 +29,7 @@ _PATIENCE = 5.0
 
 
 class Forwarder:
-    """Freezes at the hour ``at`` what ``store`` holds, and posts it. One thread calls ``beat`` for ever.
+    """Freezes the reports of ``store`` at the hour ``at``, and posts them. One thread calls ``beat`` for ever.
 
     ``trouble`` is the database's error at the last try, empty if there was none.
     """
@@ -73,7 +73,7 @@ class Forwarder:
         return len(self._rejected)
 
     def beat(self) -> float:
-        """Do what is due now; return after how many seconds to check again."""
+        """Do the steps that are due now; return the seconds until the next check."""
         now = self._now()
         hour, last = latest(now, self._at), self._store.last_hour()
         if last is None:  # a relay's first start: the next hour is the first
@@ -107,7 +107,7 @@ class Forwarder:
             try:
                 with self._store.exclusive_lock("round", ANOTHER_ROUND):
                     pause = self.beat()
-                if self._monotonic() >= self._try_at:  # which has retried what had failed
+                if self._monotonic() >= self._try_at:  # ``post`` has retried the failed bodies
                     self.trouble = ""
             except StoreError as error:
                 self.trouble, pause = str(error), _FIRST

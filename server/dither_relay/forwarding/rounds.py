@@ -92,7 +92,7 @@ class Rounds:
         self._store.freeze(self._today(), cut, hour)
 
     def post(self, rejected: dict[str, str]) -> Posted:
-        """Post what is frozen, body by body, except the bodies in ``rejected``; add those that are rejected now.
+        """Post the frozen batches, body by body, except the bodies in ``rejected``; add those that are rejected now.
 
         ``rejected`` maps the bodies that were rejected in this round to the collector's answers.
         """

@@ -1,4 +1,4 @@
-"""Batches of sealed reports: what they hold, and how each report is added once, in one commit."""
+"""Batches of sealed reports, and the transaction that adds each report once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ class Arrival(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """What all reports of a batch share: series, length and period.
+    """The attributes that all reports of a batch share: series, length and period.
 
     Rows of two lengths could be distinguished, and a device may have a report in each period.
     """

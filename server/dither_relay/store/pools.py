@@ -15,7 +15,7 @@ from .schema import BATCHES, POOLS, SEALED
 
 
 class ListedPool(NamedTuple):
-    """What the collector says about a series: its digest, how its rows are sealed, and their length."""
+    """A series as the collector lists it: its digest, the suite that seals its rows, and their length."""
 
     digest: str
     suite: Suite

@@ -1,4 +1,4 @@
-"""The store: what the rest of the relay needs from its database."""
+"""The store: the interface of the rest of the relay to its database."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -157,9 +157,9 @@ class RelayStore(Database):
             delete_if_empty(connection, batch.number)
 
     def drop(self, before: date, is_over: Callable[[Pool], bool] = lambda _: True) -> int:
-        """Drop what came before a day and is still too few, or was frozen before it and not accepted; return how many.
+        """Drop reports from before a day that are in open batches, or in batches frozen before it; return their number.
 
-        What is not frozen stays while its pool is not ``is_over``.
+        Reports in an open batch stay until ``is_over`` holds for their pool.
 
         Each transaction drops at most one body, because SQLite overwrites what it deletes: everything at once would not
         fit into the remaining space. Bodies are dropped whole, so that the others are the same when they are posted
@@ -175,7 +175,7 @@ class RelayStore(Database):
         return dropped
 
     def forget_digests(self, before: date) -> None:
-        """Forget what was forwarded before a day: some thousands at a time, so that no commit waits long."""
+        """Forget digests of reports forwarded before a day, some thousands at a time, so that no commit waits long."""
         after: bytes | None = b""
         while after is not None:
             old = sa.and_(FORWARDED.c.day < before, FORWARDED.c.digest > after)

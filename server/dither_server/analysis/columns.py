@@ -1,4 +1,4 @@
-"""Tables of answers: their columns, whose data become rows only while they are written."""
+"""Tables of answers, stored as columns, whose rows are made only while they are written."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 ColumnData = NDArray[Any] | Sequence[Any]
 
 _ROWS = 128
-"""Rows made at once. Writing them takes a millisecond or two, in which no other thread runs."""
+"""Number of rows made at a time. Writing them takes a millisecond or two, in which no other thread runs."""
 
 _JSON_TYPES = {str: "string", float: "number", int: "integer", bool: "boolean"}
 
@@ -19,7 +19,7 @@ _JSON_TYPES = {str: "string", float: "number", int: "integer", bool: "boolean"}
 class Column(NamedTuple):
     """One column of a kind of answer. JSON schemas, CSV headers, Arrow types and typed rows follow from it.
 
-    ``choices`` are all strings that it can hold, ``range`` is its least and greatest number, if these are known.
+    ``choices`` lists all strings that it can contain, ``range`` its least and greatest number, if known.
     """
 
     name: str
@@ -57,7 +57,7 @@ def names_of(columns: Sequence[Column]) -> list[str]:
 
 @dataclass(frozen=True)
 class Table:
-    """An answer: ``about`` holds the fields about the whole, ``columns`` the data of the rows, all of one length."""
+    """An answer: ``about`` holds its fields, and ``columns`` the data of its rows, all of one length."""
 
     about: Mapping[str, Any]
     columns: Mapping[str, ColumnData]
@@ -70,7 +70,7 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return some rows as JSON objects. A number that is not defined is None."""
+        """Return the rows from ``start`` to ``stop`` as JSON objects. A number that is not defined is None."""
         names = list(self.columns)
         parts = (cells(column[start:stop]) for column in self.columns.values())
         return [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
@@ -89,7 +89,7 @@ class Table:
         return {**self.about, **{key: listed.rows() for key, listed in self.lists.items()}}
 
     def chosen(self, places: NDArray[np.intp]) -> "Table":
-        """Return the same answer with only the rows at these places, in their order."""
+        """Return the answer with only the rows at the indices ``places``, in that order."""
         return replace(self, columns={name: _taken(column, places) for name, column in self.columns.items()})
 
 

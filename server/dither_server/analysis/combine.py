@@ -1,9 +1,10 @@
 """Combine the estimates of several versions of one metric, weighed by their precision, on request only.
 
-Two versions are never summed: their noise has other laws. But if the truth was the same under both, the mean that
-weighs each estimate by the inverse of its variance has the least error of all means. The variance is that at one share
-for all versions (``spread``): with that at each estimate a low one would weigh more, and the mean would be too low. The
-weights still depend a little on the estimates, so the mean is nearly unbiased: to some hundredths of its error.
+Counts of two versions are never added, because their noise has different laws. But if the true share was the same under
+both, the mean weighted by inverse variances has the least error of all weighted means. The variances are computed at
+one share for all versions (``spread``): with the variance at each estimate, low estimates would get more weight, and
+the mean would be biased downwards. The weights still depend slightly on the estimates, so the bias is some hundredths
+of the standard error.
 """
 
 from collections.abc import Sequence
@@ -33,12 +34,12 @@ class Version(NamedTuple):
 
 
 def combined(metric: str, versions: Sequence[Version], confidence: float) -> Table:
-    """Return the combination of estimates of one metric: a table with the columns ``COMBINED``.
+    """Combine the estimates of several versions of a metric into a table with the columns ``COMBINED``.
 
-    A version whose reports tell nothing has no part in it. The values are those that every version lists, in the order
-    of the first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean. It
-    allows for people who reported under several versions: they share the answer, but no permanent draw, which is of one
-    version.
+    Versions without estimates are left out. The values are those that every version lists, in the order of the first.
+    Intervals are score intervals by the law of the mean, in [0, 1]; errors are computed at the mean. Both allow for
+    people who reported under several versions: their reports share the answer, but no permanent draw, because each
+    version has its own.
     """
     known = [one for one in versions if _has_shares(one.table)]
     values = _common([one.table.columns["value"] for one in known])
@@ -56,7 +57,7 @@ def combined(metric: str, versions: Sequence[Version], confidence: float) -> Tab
 
 
 def _has_shares(table: Table) -> bool:
-    """Return whether an estimate of shares has any."""
+    """Return whether an estimate contains any number."""
     return bool(np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64)).any())
 
 
@@ -88,14 +89,14 @@ def _columns(known: Sequence[Version], values: Sequence[str], alpha: float) -> l
         return np.asarray((weights**3 * [one.cube(share) for one in spreads]).sum(axis=0) / error_at(share) ** 3)
 
     spread = error_at(np.clip(mean, 0, 1))
-    if not thinning.any():  # of RAPPOR alone
+    if not thinning.any():  # all versions are RAPPOR
         return [mean, spread, *normal_interval(mean, spread, 1 - alpha)]
     law = Law(0.0, slope / thinning, 1.0)
     return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
 
 
 def _numbers(known: Sequence[Version], values: Sequence[str], name: str) -> Floats:
-    """Return a number of each version and value."""
+    """Return the column ``name``, by version and value."""
     columns = []
     for one in known:
         where = {value: place for place, value in enumerate(one.table.columns["value"])}

@@ -1,4 +1,4 @@
-"""Whether a share differs between two periods, versions or metrics, and how many reports it would take to see."""
+"""Test whether a share differs between two periods, versions or metrics, and compute how many reports a test needs."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 
 POWER = 0.8
-"""The probability that ``reports_needed`` reports see the change."""
+"""The power of a test with ``reports_needed`` reports."""
 
 _NOTE = (
     "errors allow for people who reported in every period of a side; people who are on both sides, and their "
@@ -24,7 +24,7 @@ _NOTE = (
 
 
 class Side(TypedDict):
-    """What one side of a comparison estimates."""
+    """The fields that describe one side of a comparison."""
 
     metric: str
     version: str
@@ -61,7 +61,7 @@ COMPARED = (
 
 
 def side_of(about: Mapping[str, Any]) -> Side:
-    """Return what one side is an estimate of, given the fields about its estimate."""
+    """Return the description of one side, from the fields of its estimate."""
     return Side(
         metric=about["metric"],
         version=about["version"],
@@ -73,7 +73,7 @@ def side_of(about: Mapping[str, Any]) -> Side:
 
 
 def shared(first: Table, second: Table) -> tuple[Table, Table]:
-    """Return both estimates of the values that both have, in the order of the first.
+    """Return both estimates, restricted to the values that both have, in the order of the first.
 
     Raises ParameterError if there are none.
     """
@@ -95,13 +95,13 @@ def compared(
     confidence: float = 0.95,
     change: float = 0.01,
 ) -> Table:
-    """Compare two estimates of the population, value by value, of the labels that both have: columns are ``COMPARED``.
+    """Compare two estimates of the population for each label that both have; the columns are ``COMPARED``.
 
     The difference of two unbiased, independent estimates has the sum of their variances; its interval has normal tails.
-    The p-value takes the law that the difference has if nothing changed: variance and skewness at the share that both
-    sides have together. By each side's own error a rare value of which a small side saw little would pass for a
-    change. That some people, and their permanent draws, are on both sides makes the covariance positive and the
-    test careful. Raises ParameterError if the sides share no label.
+    The p-value uses the law of the difference under no change: variance and skewness at the pooled share of both sides.
+    With each side's own error, a rare value with few supporting reports on a small side would count as a change. If
+    people, and their permanent draws, are on both sides, the covariance is positive and the test conservative. Raises
+    ParameterError if the sides share no label.
     """
     sides = shared(first, second)
     about = {
@@ -148,7 +148,7 @@ def _differences(
 def _unchanged(
     frequency: tuple[Floats, Floats], sides: tuple[Table, Table], mechanisms: tuple[Mechanism, Mechanism]
 ) -> Floats:
-    """Return the p-values of the difference if both sides have one share, of which they are estimates together."""
+    """Return the p-values of the differences under the hypothesis of one share, estimated from both sides."""
     one, other = (
         spread_of(mechanism, seen, _numbers(side, "standard_error"), side.about["reports"], side.about["repeats"])
         for mechanism, seen, side in zip(mechanisms, frequency, sides, strict=True)
@@ -160,19 +160,20 @@ def _unchanged(
 
 
 def _needed(variance: Floats, values: int, confidence: float, change: float) -> Floats:
-    """Return how many reports each side needs to see a change Δ of one of k values: (z_(1-α/2k) + z_power)² V / Δ².
+    """Return the reports that each side needs to detect a change Δ of one of k values: (z_(1-α/2k) + z_power)² V / Δ².
 
-    V is the sum over the sides of n times the variance of the estimate; α/k is what Holm's method asks of the first.
+    V is the sum over the sides of n times the variance of the estimate; α/k is the level of the first step of Holm's
+    method.
     """
     normal = NormalDist()
     reach = normal.inv_cdf(POWER) - normal.inv_cdf((1 - confidence) / (2 * values))
     steps = reach / change
-    with np.errstate(over="ignore", invalid="ignore"):  # a tiny change takes infinitely many
+    with np.errstate(over="ignore", invalid="ignore"):  # a tiny change needs infinitely many reports
         return np.asarray(np.ceil(variance * (steps * steps)))
 
 
 def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
-    """Return how many reports per side would show a change, where none is seen."""
+    """Return for each value without a significant change the number of reports per side that would detect one."""
     return [
         None if seen or not math.isfinite(count) else int(count) for seen, count in zip(changed, needed, strict=True)
     ]

@@ -1,20 +1,20 @@
-"""What many reports of one person come to: the sum of their losses, or less if a small δ is granted.
+"""Compute the privacy loss of many reports of one person: the sum of their losses, or less if a small δ is allowed.
 
-The least ε that is true is that of the optimal composition. Whatever mechanisms with privacy losses ε_1, …, ε_k one
-person answers, and however later questions depend on earlier answers, together they are (ε, δ)-private for
+The least valid ε is that of the optimal composition. Whatever mechanisms with privacy losses ε_1, …, ε_k one person
+answers, and however later questions depend on earlier answers, together they are (ε, δ)-private for
 
     δ(ε) = E[ (1 - e^(ε - L))_+ ],    L = ±ε_1 ± … ± ε_k, each sign + with probability e^ε_i / (1 + e^ε_i),
 
-because randomized response simulates each of them; and randomized response itself is no better (Kairouz, Oh and
-Viswanath 2015, theorem 3.3 for equal losses; Murtagh and Vadhan 2016, theorem 1.5 for others). L is the privacy loss.
+because randomized response simulates each of them, and attains the bound (Kairouz, Oh and Viswanath 2015, theorem 3.3
+for equal losses; Murtagh and Vadhan 2016, theorem 1.5 for others). L is the privacy loss.
 
-No bound here is below the truth. Each direction is by construction:
+No bound here is below the true value, by construction:
 
-- probabilities are integers over a power of ten, rounded up, and what is left out of the tails counts as an infinite
-  loss (above) or as the least loss that is kept (below): δ(ε) grows with the probability of each loss, and with L;
-- reports of equal loss are taken together, and have the losses of a binomial law. The sum of several such lies on a
-  lattice. Where the losses have a common divisor it is the step, and nothing is moved; otherwise the loss of each
-  part is rounded up to the lattice, which adds at most one step a part, however many reports it has;
+- probabilities are integers over a power of ten, rounded up; the omitted upper tail counts as an infinite loss, and the
+  omitted lower tail as the least loss that is kept: δ(ε) grows with the probability of each loss, and with L;
+- the total loss of reports with equal ε follows a binomial law, and sums of such losses lie on a lattice. If the losses
+  have a common divisor, it is the step of the lattice, and rounding is not needed; otherwise the loss of each part is
+  rounded up to the lattice, which adds at most one step per part, whatever its number of reports;
 - sums of losses are exact convolutions of integers. δ(ε) is solved for ε with a logarithm that is rounded up.
 """
 
@@ -30,7 +30,7 @@ from dither_shared import ParameterError
 from dither_shared.primitives.probability import exp_above, exp_below, float_above, log_above
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**30), Fraction(10_000)
-"""The range of a positive ε of a part: room for amplified reports below, for groups of people above."""
+"""The range of a positive ε of a part, small enough for amplified reports and large enough for groups of people."""
 
 MOST_REPORTS = 10**9
 
@@ -38,22 +38,22 @@ LEAST_DELTA = Fraction(1, 10**30)
 """The least δ that is not 0."""
 
 _GUARD = 15
-"""Decimal digits of probabilities beyond the first one of δ: roundings weigh at most 1e-8 of it."""
+"""Decimal digits of probabilities beyond the first digit of δ: rounding contributes at most 1e-8 of δ."""
 
 _SPARE = 8
-"""Further digits of the weights of which probabilities are made."""
+"""Further digits of the weights from which probabilities are computed."""
 
 _POINTS = 1 << 16
-"""The most points of a lattice, about: it takes two seconds for 20 parts."""
+"""Approximate maximum number of lattice points: the computation takes two seconds for 20 parts."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """``reports`` reports of one person, each (ε, δ)-private by itself. What is asked may depend on earlier reports.
+    """``reports`` reports of one person, each (ε, δ)-private by itself. Questions may depend on earlier reports.
 
-    Number, ε and δ must be fixed before the first report: to stop or go on as the answers suggest is another theorem.
-    Raises ParameterError for an ε that is neither 0 nor from ``LEAST_EPSILON`` to ``MOST_EPSILON``, a δ outside [0, 1),
-    or a number of reports that is not from 1 to ``MOST_REPORTS``.
+    Their number, ε and δ must be fixed before the first report: adaptive stopping needs another theorem. Raises
+    ParameterError for an ε that is neither 0 nor from ``LEAST_EPSILON`` to ``MOST_EPSILON``, a δ outside [0, 1), or a
+    number of reports that is not from 1 to ``MOST_REPORTS``.
     """
 
     epsilon: Fraction
@@ -83,7 +83,7 @@ class Part:
         return self.reports * self.delta
 
     def of_group(self, people: int) -> "Part":
-        """Return the part that it is for ``people`` whose answers all depend on one secret.
+        """Return this part's loss for a group of ``people`` whose answers all depend on one secret.
 
         Group privacy (Dwork and Roth 2014, theorem 2.2; with δ, Vadhan 2017, lemma 2.2, before it is simplified): ε
         becomes people · ε and δ becomes δ · (1 + e^ε + … + e^((people - 1) ε)), rounded up.
@@ -101,13 +101,13 @@ class Part:
 
 
 def optimal(parts: Iterable[Part], delta: Fraction) -> float:
-    """Return the least ε with which all reports of ``parts`` together are private, if ``delta`` is granted; rounded up.
+    """Return the least ε such that all reports of ``parts`` together are (ε, ``delta``)-private, rounded up.
 
-    Parts that have a δ of their own add it: all together are (ε, delta + Σ total_delta)-private. The result is never
-    above the sum, and is the sum for a ``delta`` of 0. It is the optimum but for a relative error of δ of 1e-8, if all
-    ε are multiples of one number that is not too small, as decimals are. Otherwise each part may add a step of a
-    lattice of 65,536 points: some thousandths in all for three questions over a year.
-    Raises ParameterError for a delta that is neither 0 nor from ``LEAST_DELTA`` to below 1.
+    The δ of the parts is added: together they are (ε, delta + Σ total_delta)-private. The result is at most the sum of
+    all ε, and equals it for a ``delta`` of 0. If all ε are multiples of a number that is not too small, as decimal
+    fractions are, the result is optimal up to a relative error of 1e-8 in δ. Otherwise each part may add one step of a
+    lattice of 65,536 points, together a few thousandths for three questions over a year. Raises ParameterError for a
+    delta that is neither 0 nor from ``LEAST_DELTA`` to below 1.
     """
     if delta and not LEAST_DELTA <= delta < 1:
         raise ParameterError("delta", f"{float(delta):g} is neither 0 nor from {float(LEAST_DELTA):g} to below 1")
@@ -131,7 +131,7 @@ def optimal(parts: Iterable[Part], delta: Fraction) -> float:
 
 @dataclass(frozen=True)
 class _Loss:
-    """A law of privacy losses, ``top``, ``top - step``, …: bounds of their ``masses``, over 10^digits.
+    """A law of the privacy losses ``top``, ``top - step``, …: upper bounds of their ``masses``, over 10^digits.
 
     ``beyond`` bounds the mass of all losses above ``top``.
     """
@@ -142,7 +142,7 @@ class _Loss:
     beyond: int
 
     def rounded_up(self, step: Fraction) -> "_Loss":
-        """Return the law on a finer or coarser lattice, each loss the least on it that is not smaller."""
+        """Return the law on a finer or coarser lattice, with each loss rounded up to it."""
         ratio = self.step / step
         places = [index * ratio.numerator // ratio.denominator for index in range(len(self.masses))]
         masses = [0] * (places[-1] + 1)
@@ -152,7 +152,7 @@ class _Loss:
 
 
 def _step(laws: Sequence[_Loss]) -> Fraction:
-    """Return the common divisor of the steps or, where that is too small for ``_POINTS``, what they allow."""
+    """Return the common divisor of the steps, or the least step that ``_POINTS`` allow if the divisor is smaller."""
     common = math.lcm(*(law.step.denominator for law in laws))
     exact = Fraction(math.gcd(*(int(law.step * common) for law in laws)), common)
     width = sum((law.step * len(law.masses) for law in laws), Fraction(0))
@@ -160,11 +160,11 @@ def _step(laws: Sequence[_Loss]) -> Fraction:
 
 
 def _binomial(epsilon: Fraction, reports: int, digits: int) -> _Loss:
-    """Return the law of the loss of ``reports`` randomized responses: reports · ε less 2 ε for each one that lies.
+    """Return the law of the loss of ``reports`` randomized responses: reports · ε minus 2 ε for each false one.
 
-    The lies are Bin(reports, 1/(1 + e^ε)). Weights are followed from the mode outwards by their ratios, which are at
-    most 1 there, and rounded down: after n steps by less than 3 n. Divided by the sum of those that are kept, which is
-    less than the sum of all, they are bounds from above once this is added.
+    The number of false responses is Bin(reports, 1/(1 + e^ε)). Weights are computed from the mode outwards by their
+    ratios, which are at most 1, and rounded down; after n steps the error is below 3 n. With this error added, and
+    divided by the sum of the kept weights, which is less than the sum of all, they are upper bounds.
     """
     odds = exp_below(-epsilon)
     mode = math.floor((reports + 1) * odds / (1 + odds))
@@ -186,7 +186,7 @@ _LEFT_OUT = 10 ** (_SPARE - 1)
 
 
 def _outward(start: int, ratios: Iterable[tuple[int, int]]) -> list[int]:
-    """Return ``start`` times one ratio after the other, rounded down, as long as it is not to be left out."""
+    """Return the cumulative products of ``start`` and the ratios, rounded down, until they are small enough to omit."""
     found = []
     weight = start
     for over, under in ratios:
@@ -212,7 +212,7 @@ _EXACT = decimal.Context(
 def _convolved(one: Sequence[int], two: Sequence[int]) -> Iterator[int]:
     """Yield the convolution of two sequences of non-negative integers, exactly.
 
-    They become the digits of two numbers, so far apart that the product holds the convolution (Kronecker
+    The terms become digits of two numbers, spaced such that the digits of the product are the convolution (Kronecker
     substitution). Decimal multiplies numbers of millions of digits by a number-theoretic transform, in a second.
     """
     width = len(str(max(one) * max(two) * min(len(one), len(two))))
@@ -225,8 +225,8 @@ def _convolved(one: Sequence[int], two: Sequence[int]) -> Iterator[int]:
 def _least(loss: _Loss, delta: Fraction, digits: int) -> Fraction:
     """Return the least ε >= 0 with δ(ε) <= delta, rounded up; it is at most ``top``.
 
-    From the top down, ``mass`` is P[L >= level] and ``faded`` is E[e^(level - L); L >= level], rounded down, so that
-    δ(ε) = mass - e^(ε - level) · faded down to the next level.
+    From the top down, ``mass`` is P[L >= level] and ``faded`` is E[e^(level - L); L >= level], rounded down, so δ(ε) =
+    mass - e^(ε - level) · faded down to the next level.
     """
     allowed = math.floor(delta * 10**digits) - loss.beyond
     fine = 10 ** (2 * digits)
@@ -245,14 +245,14 @@ def _least(loss: _Loss, delta: Fraction, digits: int) -> Fraction:
 
 
 def advanced(parts: Iterable[Part], delta: Fraction) -> float:
-    """Return the ε of all reports by the advanced composition theorem, if ``delta`` is granted; rounded up.
+    """Return the ε of all reports with ``delta`` by the advanced composition theorem, rounded up.
 
         sqrt(2 ln(1/delta) Σ ε²) + Σ ε (e^ε - 1)
 
     over all reports (Dwork and Roth 2014, theorem 3.20; for unequal ε it follows from theorem 3.5 of Kairouz, Oh and
-    Viswanath 2015). Often more than the sum, and more than ``optimal``. The shorthand
-    ε sqrt(8 k ln(1/delta)) of corollary 3.21 holds only up to 1: at ε = 1, delta = 1e-6 it is false from k = 206 on.
-    Infinite beyond all floats. Raises ParameterError for a delta that is not strictly between 0 and 1.
+    Viswanath 2015). It is often above the sum, and above ``optimal``. The shorthand ε sqrt(8 k ln(1/delta)) of
+    corollary 3.21 holds only up to 1: at ε = 1, delta = 1e-6 it is false from k = 206 on. The result is infinite if it
+    exceeds every float. Raises ParameterError for a delta that is not strictly between 0 and 1.
     """
     if not 0 < delta < 1:
         raise ParameterError("delta", f"{float(delta):g} is not strictly between 0 and 1")
@@ -264,7 +264,7 @@ def advanced(parts: Iterable[Part], delta: Fraction) -> float:
 
 
 def _root_above(square: Fraction) -> Fraction:
-    """Return a rational that is at least the square root, by less than 10^-60."""
+    """Return a rational number that exceeds the square root by less than 10^-60."""
     fine = 10**60
     return Fraction(math.isqrt(math.floor(square * fine * fine)) + 1, fine) if square else Fraction(0)
 

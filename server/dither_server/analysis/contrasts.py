@@ -1,4 +1,4 @@
-"""Contrasts of estimates over time: their slope, and each step against the others; and how surely one is not chance."""
+"""Compute contrasts of estimates over time: their slope, and each step against the others; and combine p-values."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..tally.arrays import Floats
 
 
 def together(p_values: Floats) -> Floats:
-    """Return one p-value of the slope, in the first row, and the steps: half for the one, half for all the others."""
+    """Combine p-values: the slope, in the first row, gets half of the error probability, and the steps the rest."""
     if len(p_values) == 1:
         return np.asarray(p_values[0])
     steps = (len(p_values) - 1) * p_values[1:].min(axis=0)
@@ -14,7 +14,7 @@ def together(p_values: Floats) -> Floats:
 
 
 def contrasts(when: Floats, reports: Floats) -> Floats:
-    """Return the slope and, if there are more than two steps, each step against the mean of the others."""
+    """Return the weights of the slope and, for more than two steps, of each step against the mean of the others."""
     weights = reports / reports.sum()
     away = when - weights @ when
     slope: Floats = (weights * away / (weights @ away**2))[np.newaxis]
@@ -27,7 +27,7 @@ def contrasts(when: Floats, reports: Floats) -> Floats:
 def worst_variance(weights: Floats, variance: Floats, shared: Floats) -> Floats:
     """Return the largest variance of each contrast and value; shape (contrasts, values).
 
-    Estimates have the ``variance``, of which the part ``shared`` may be that of the same people.
+    The estimates have this ``variance``, of which the part ``shared`` may be due to the same people.
     """
     reach = np.sqrt(shared)
     together = (np.maximum(weights, 0) @ reach) ** 2 + (np.minimum(weights, 0) @ reach) ** 2

@@ -1,10 +1,10 @@
-"""Health checks: test whether a tally has the patterns that honest reports leave whatever their answers are.
+"""Health checks: test whether a tally has the patterns that honest reports have under all answers.
 
-A test looks at the sums alone, and its p-value is that of honest reports at worst. All tests of an estimate together
-raise a false alarm with probability at most ``FALSE_ALARMS``. A failed test is shown, and nothing is dropped for it.
+A test uses the sums alone, and its p-value is the largest over all honest answers. All tests of an estimate together
+raise a false alarm with probability at most ``FALSE_ALARMS``. A failed test is shown, but no report is dropped.
 
-Devices with a permanent draw or a cohort for life repeat themselves from period to period. At worst every one of T
-periods holds the same reports; then a T-th of the tally has the law of independent ones.
+Devices with a permanent draw or a cohort for life repeat themselves from period to period. In the worst case all T
+periods have the same reports; then the tally divided by T has the law of independent reports.
 """
 
 import math
@@ -26,7 +26,7 @@ from ..tally.tally import Tally
 
 
 def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
-    """Return the supports of what a mechanism has room for beyond its values.
+    """Return the supports of the points of a mechanism that stand for no value.
 
     Any report supports each of them with probability q.
     """
@@ -36,7 +36,7 @@ def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
 
 
 def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
-    """Return counts of reports that are equally likely whatever the answers; ``counts`` are the tally's."""
+    """Return counts, computed from those of the tally, that have equal expectations under all answers."""
     if mechanism.uniform_cells is None:
         return np.zeros(0)
     first, length = mechanism.uniform_cells
@@ -44,9 +44,9 @@ def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
 
 
 def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
-    """Return the supports of each value in several windows, shape (values, windows); None if no two speak of one.
+    """Return the supports of each value by window, shape (values, windows); None if no value is in two windows.
 
-    Whoever reports in a window is a random part of all, so a value's support has one chance in all of its windows.
+    The reporters of each window are a random sample, so a value's support has the same probability in all its windows.
     """
     found = decoder_of(mechanism).by_window(mechanism, tally)
     return found if found is not None and found.trials.shape[1] > 1 else None
@@ -55,13 +55,13 @@ def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
 FALSE_ALARMS = 0.001
 
 _LEAST_EXPECTED = 25.0
-"""Least expected count of a cell in a chi-square test."""
+"""Minimum expected count of a cell in a chi-square test."""
 _LEAST_VARIANCE = 400.0
-"""Least variance of a sum in a normal test: with less, the approximation is too poor that far in the tail."""
+"""Minimum variance of a sum in a normal test; below it, the approximation is too poor in the far tail."""
 
 
 class _Check(TypedDict):
-    """A test: the pattern of honest reports, the p-value, the level below which it is odd, and whether it is."""
+    """A test: the pattern of honest reports, the p-value, the level of the test, and whether it failed."""
 
     test: str
     says: str
@@ -71,7 +71,7 @@ class _Check(TypedDict):
 
 
 class _Sums(NamedTuple):
-    """A tally over the periods that may repeat each other, as numbers that need not be whole."""
+    """A tally divided by the number of periods that may repeat each other; its numbers need not be whole."""
 
     mechanism: Mechanism
     tally: Tally
@@ -93,12 +93,12 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[
 
 
 def _range(sums: _Sums) -> float | None:
-    """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
+    """Test each support against its extreme laws over all answers, Bin(n, q) and Bin(n, p)."""
     if sums.mechanism.items not in {LISTED, SETS}:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)
-    if trials.min() == trials.max():  # then only the rarest and the commonest can be the oddest
+    if trials.min() == trials.max():  # then only the rarest and the commonest can have the least p-value
         supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max()
     low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
@@ -110,7 +110,7 @@ def _balance(sums: _Sums) -> float | None:
 
 
 def _weight(sums: _Sums) -> float | None:
-    """Compare all ones with what is expected: how many bits a value marks is known, whichever value it is."""
+    """Compare the number of ones with its known expectation: every value marks the same number of bits."""
     moments = sums.mechanism.weight_moments
     n = float(sums.reports.sum())
     if moments is None or n * moments[1] < _LEAST_VARIANCE:
@@ -145,7 +145,7 @@ def _symbols(sums: _Sums) -> float | None:
 
 
 def _windows(sums: _Sums) -> float | None:
-    """Test whether each value is as common in all of its windows (Pearson's chi-square), and take the oddest."""
+    """Test whether each value has equal shares in all its windows (Pearson's chi-square); return the least p-value."""
     found = window_supports(sums.mechanism, sums.tally)
     if found is None:
         return None
@@ -171,7 +171,7 @@ _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
 
 
 def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> float | None:
-    """Return the p-value of counts that fall by a law, evenly if that is None (Pearson's chi-square)."""
+    """Return the p-value of counts under a law, uniform if it is None (Pearson's chi-square)."""
     shares = np.full(len(counts), 1 / len(counts)) if law is None else np.array([float(share) for share in law])
     expected = counts.sum() * shares
     if float(expected.min()) < _LEAST_EXPECTED:
@@ -180,5 +180,5 @@ def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> flo
 
 
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:
-    """Return P[Bin(trials, probability) <= counts]; 1 if nobody was asked, which is the limit of a shape of 0."""
+    """Return P[Bin(trials, probability) <= counts]; 1 without trials, the limit of a beta shape of 0."""
     return np.asarray(scipy.special.betainc(np.maximum(trials - counts, 1e-300), counts + 1, 1 - probability))

@@ -1,9 +1,9 @@
-"""Labels as people read them: long ones without their middle."""
+"""Shorten labels for display by leaving out the middle."""
 
 _LONG, _START, _END = 80, 44, 28
-"""The most characters of a label. A longer one keeps its start and its end, because labels may begin alike."""
+"""Maximum characters of a label, and the kept start and end: both are kept because labels may begin alike."""
 
 
 def shortened(label: str) -> str:
-    """Return a label, without its middle if it is long."""
+    """Return a label, with its middle left out if it is long."""
     return label if len(label) <= _LONG else f"{label[:_START]} … {label[-_END:]}"

@@ -6,14 +6,14 @@ import scipy
 from ..tally.arrays import Floats
 
 _SKEWED = 1e-4
-"""A skewness below moves no p-value by more than a thousandth of itself."""
+"""A skewness below this changes no p-value by more than a thousandth of itself."""
 
 
 def holm(p_values: Floats) -> Floats:
     """Return p-values adjusted after Holm (1979): rejecting those below α rejects any true one with at most α.
 
-    The smallest of k is multiplied by k, the next by k - 1, and so on, and none is below one before it. It assumes
-    nothing of how the values hang together. NaN, which is no test, stays NaN and does not count.
+    The smallest of k is multiplied by k, the next by k - 1, and so on, and none is below one before it. It holds under
+    any dependence of the tests. NaN means no test: it stays NaN and is not counted.
     """
     adjusted = np.full_like(p_values, np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
@@ -26,8 +26,8 @@ def holm(p_values: Floats) -> Floats:
 def two_sided(score: Floats, skewness: Floats | float = 0.0) -> Floats:
     """Return twice the smaller tail beyond ``score`` of a variable of mean 0, variance 1 and that skewness, at most 1.
 
-    It is a shifted gamma variable (Pearson's type III), whose tails are a little heavier than those of counts that are
-    binomial or Poisson, and normal without skewness: a normal tail beyond rare counts would be much too light.
+    The variable is modelled as a shifted gamma (Pearson's type III), which is normal without skewness and has slightly
+    heavier tails than binomial or Poisson counts; the normal tail of rare counts would be much too light.
     """
     skewness = np.broadcast_to(np.asarray(skewness, dtype=np.float64), np.shape(score))
     skewed = np.abs(skewness) > _SKEWED

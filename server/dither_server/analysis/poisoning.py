@@ -1,4 +1,4 @@
-"""Compute how far forged reports could have moved an estimate; anyone can send one, and none can be recognised."""
+"""Compute how far forged reports could have moved an estimate: anyone can send them, and they cannot be recognised."""
 
 import math
 from statistics import NormalDist
@@ -13,10 +13,10 @@ from ..tally.arrays import Floats
 
 
 class _Poisoning(TypedDict):
-    """The assumed number of forged reports, and how few of them could make a value up.
+    """The assumed number of forged reports, and the number that could make a value up.
 
-    ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
-    value that nobody has from 0 to where its interval no longer contains 0.
+    A ``share`` of the reports, ``reports`` in number, is assumed forged. ``reports_to_appear`` forged reports suffice
+    for the interval of a value that nobody has to exclude 0.
     """
 
     share: float
@@ -27,8 +27,8 @@ class _Poisoning(TypedDict):
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> _Poisoning:
     """Return the effect of forged reports on an estimate from ``reports`` reports.
 
-    As in ``gains`` all forged ones speak of the value that is attacked, so where a report speaks of a share c of the
-    values each counts 1/c times.
+    As in ``gains``, all forged reports cover the attacked value, so if a report covers a share c of the values, each
+    counts 1/c times.
     """
     noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
     each = mechanism.reach[1] / float(mechanism.coverage)
@@ -38,16 +38,16 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
 
 
 def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats, Floats]:
-    """Return by how much a share β of forged reports raises and lowers the estimate of each value, at worst.
+    """Return the largest rise and fall of each value's estimate that a share β of forged reports can cause.
 
-    A crafted report supports a value for certain, or does not, and so counts (1-q)/(p-q) or -q/(p-q) where an honest
-    one counts the estimate on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong, USENIX
-    Security 2021).
-    Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked, and are a share
-    β/(c (1-β) + β) of those that do. One report may raise several values at once; this is for each by itself.
+    A crafted report supports a value with certainty, or does not, so it contributes (1-q)/(p-q) or -q/(p-q), whereas an
+    honest one contributes the estimate f on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong,
+    USENIX Security 2021). If a report covers a share c of the values, all forged reports cover the attacked value, and
+    are a share β/(c (1-β) + β) of the reports that do. One report may raise several values at once; each value is
+    considered by itself.
 
-    A string that is fitted to its cells has no support of its own: what is told is of a fit of it alone, and a fit of
-    many together may magnify it.
+    A string that is fitted to its cells has no support: the result is for a fit of this string alone, and a joint fit
+    of many strings may amplify the effect.
     """
     low, high = mechanism.reach
     forged = share / (float(mechanism.coverage) * (1 - share) + share)
@@ -55,10 +55,10 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
 
 
 def cut_shift(law: Dithered, forged: float, cuts: int | None = None) -> float:
-    """Return how far a part ``forged`` of all reports can move a share below a point, down or up; at most 1.
+    """Return how far a share ``forged`` of all reports can move the share below a point, up or down; at most 1.
 
-    All forgers choose the phases of so many ``cuts`` in a row, at most d; with None they spread over all phases, and
-    move all shares together. Forgers in few phases make these stand out: the test of the phases' counts sees it.
+    All forgers choose the phases of ``cuts`` neighbouring cuts, at most d; with None they spread over all phases, and
+    move all shares together. If forgers use few phases, the test of the phases' counts detects it.
     """
     part, d = _part(forged), law.phases
     aimed = d if cuts is None else cuts

@@ -1,4 +1,4 @@
-"""Retention: of the devices whose first use lies some weeks back, the share that is in use again.
+"""Estimate retention: the share of devices that are in use again some weeks after their first use.
 
 A metric with ``of = "weeks-since-first-use"`` asks in each listed week w how many calendar weeks ago a device was used
 for the first time. Its reports of calendar week t count the devices of age w: N_w(t) = n_t f_w(t). The devices of age
@@ -7,8 +7,8 @@ w in the weeks T were of age w0, the first listed one, in the weeks T - (w - w0)
     R_w = sum of N_w(t) over t in T, divided by the sum of N_w0(t - (w - w0)) over t in T,
 
 both sums unbiased. The numerator's weeks and the denominator's may overlap, and a report of such a week is part of
-both sums. Each report of a device is in another week and about another value, so it is drawn afresh, and the noise of
-all reports is independent, also if the same devices report in many weeks. From noise alone, with V0, Vf of
+both sums. Each report of a device is in another week and about another value, so it has new randomness, and the noise
+of all reports is independent, even if the same devices report in many weeks. From noise alone, with V0, Vf of
 ``Mechanism.variance`` and c0, c1 of ``joint_constants``,
 
     Var N_w(T) = n_T V0 + N_w(T) Vf,   Cov(N_w, N_w0) = n_O c0 + (N_w(O) + N_w0(O)) c1   over the weeks O of both.
@@ -58,7 +58,7 @@ _DAYS = 7
 
 
 class Week(NamedTuple):
-    """The reports of one calendar week: its Monday, and its tally."""
+    """The Monday and the tally of one calendar week."""
 
     monday: date
     tally: Tally
@@ -66,7 +66,7 @@ class Week(NamedTuple):
 
 @dataclass(frozen=True)
 class _Ages:
-    """Estimated ``devices[t, place]`` of each age, from ``reports[t]`` reports of the t-th week after ``first``."""
+    """Estimated numbers ``devices[t, place]`` of each age, from ``reports[t]`` reports t weeks after ``first``."""
 
     first: int
     reports: Floats
@@ -99,7 +99,7 @@ def require_ages(metric: Metric) -> dict[int, int]:
     Raises ParameterError if the metric has no retention, or a mechanism whose noise is not known in the way needed.
     """
     if metric.of != OF:
-        raise ParameterError(metric.name, f'has no retention; a metric with of = "{OF}" has')
+        raise ParameterError(metric.name, f'has no retention; only a metric with of = "{OF}" does')
     if not has_retention(metric):
         raise ParameterError(metric.name, f'has no retention with {metric.mechanism.name}; set mechanism = "auto"')
     places = {int(label): place for place, label in enumerate(metric.labels) if label.isdecimal()}
@@ -107,10 +107,10 @@ def require_ages(metric: Metric) -> dict[int, int]:
 
 
 def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confidence: float) -> Table:
-    """Return the retention of each listed week, of devices that reported it in a week from ``since`` on.
+    """Return the retention for each listed week, of devices that reported it in a week from ``since`` on.
 
-    ``weeks`` are complete calendar weeks with reports; those before ``since`` are denominators. A row has null where
-    the denominator's interval contains 0, or no week has an earlier one to be compared with. The columns are
+    ``weeks`` are complete calendar weeks with reports; those before ``since`` are denominators. A row has null if the
+    denominator's interval contains 0, or if no week has an earlier one to be compared with. The columns are
     ``RETAINED``. Raises ParameterError as ``require_ages`` does.
     """
     place = require_ages(metric)
@@ -128,7 +128,7 @@ def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confiden
         bottom, bottom_variance = ages.sums(place[start], before)
         covariance = 0.0 if week == start else ages.together(at, place[start], both)
         ratio = _ratio(top, bottom, top_variance, bottom_variance, covariance, z)
-        if week == start:  # a number over itself
+        if week == start:  # numerator and denominator are the same number
             ratio = {name: 0.0 if name.endswith("error") else 1.0 for name in ratio}
         count = {"week": week, "weeks": max(number_of, 0)}
         sums = {"devices": top, "devices_error": top_variance**0.5, "began": bottom} if number_of > 0 else {}
@@ -164,9 +164,10 @@ def _ages(metric: Metric, weeks: Sequence[Week]) -> _Ages:
 
 
 def _ratio(x: float, y: float, v_x: float, v_y: float, v_xy: float, z: float) -> dict[str, float | None]:
-    """Return x / y with its errors and intervals; without numbers if y is not clear of 0.
+    """Return x / y with its errors and intervals; no numbers if y does not differ significantly from 0.
 
-    Those of a population add y r (1 - r) to v_x - 2 r v_xy + r² v_y: the same form with v_y - y and v_xy - y / 2.
+    For the population y r (1 - r) is added to v_x - 2 r v_xy + r² v_y, which has the same form with v_y - y and v_xy -
+    y / 2.
     """
     if y <= 0 or y**2 <= z**2 * v_y:
         return {}

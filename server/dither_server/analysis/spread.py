@@ -1,7 +1,7 @@
-"""Compute the law of an estimate at an assumed share, for tests of no change and for weights.
+"""Compute the moments of an estimate at an assumed share, for tests of no change and for weights.
 
-The error stated beside an estimate is the error at that estimate. It is smaller at low estimates, so weights and tests
-by it favour them: a survey that by chance saw few holders would count as more precise.
+The standard error of an estimate is computed at the estimate itself. It is smaller at low estimates, so weights and
+tests based on it favour them: a survey with few holders by chance would count as more precise.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +15,14 @@ from ..estimation.intervals.score import noise_law, third_moment
 from ..tally.arrays import Floats
 
 _PASSES = 3
-"""Rounds in which the common share is estimated; more would move it by far less than its error."""
+"""Number of iterations that estimate the common share; more would change it by far less than its error."""
 
 _NOTHING = 1e-300
-"""A number of precision that stands for none."""
+"""Replaces a precision of 0 in divisions."""
 
 
 class Spread(NamedTuple):
-    """Variance and third central moment of one survey's estimates, one entry a value, of which the share is f.
+    """Variance and third central moment of one survey's estimates as functions of the share f, one entry per value.
 
     The variance is ``constant`` + ``slope`` f + ``thinning`` f (1-f).
     """
@@ -42,10 +42,11 @@ class Spread(NamedTuple):
 
 
 def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, repeats: float = 1.0) -> Spread:
-    """Return the law of estimates with that ``error`` at their own ``frequency``, from reports of that design effect.
+    """Return the moments of estimates with the given ``error`` at their own ``frequency``.
 
-    What the error has beyond the mechanism's law, a sketch's collisions, is of any share. The error of a regression
-    stays as it is: it hardly depends on one value's share.
+    The part of the error beyond the mechanism's law, from a sketch's collisions, is taken to be independent of the
+    share. So is the whole error of a regression, which hardly depends on one value's share. ``repeats`` is the reports'
+    design effect.
     """
     reports = max(reports, 1)
     if not mechanism.pure:
@@ -53,7 +54,7 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     trials = np.asarray(reports * float(mechanism.coverage))
     share, law = np.clip(frequency, 0, 1), noise_law(mechanism, repeats).sampled()
     once = Spread(np.zeros(()), law.slope / trials, law.thinning / trials)
-    least = law.constant / trials / 2  # whatever rounding does
+    least = law.constant / trials / 2  # a positive lower bound in spite of rounding
     return once._replace(
         constant=np.maximum(error**2 - once.variance(share), least),
         third=lambda at: third_moment(mechanism, at, trials, repeats, sampled=True),
@@ -63,9 +64,9 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
 def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     """Return the weights of several surveys' estimates of one share, shape (surveys, values).
 
-    They sum to 1, or to 0 where none knows a thing. They are the inverse variances at one share for all: that of the
-    mean with such weights at 1/2, and then again. So they hardly hang together with the estimates that they weigh, and
-    the mean is all but unbiased.
+    They sum to 1, or to 0 if no survey has an estimate. They are inverse variances at one share for all surveys: first
+    at 1/2, then, iteratively, at the weighted mean. So they are hardly correlated with the estimates, and the weighted
+    mean is nearly unbiased.
     """
     share, weights = np.full(frequency.shape[1], 0.5), np.zeros_like(frequency)
     for _ in range(_PASSES):

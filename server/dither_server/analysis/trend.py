@@ -1,4 +1,4 @@
-"""Compute a metric's trend over days or weeks, and test whether it drifts or varies by noise alone.
+"""Compute a metric's trend over days or weeks, and test for changes beyond noise.
 
 Two kinds of contrast are tested for each value: the slope of the weighted straight line, and each step against all
 others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time. If the
@@ -7,12 +7,12 @@ whose c_t have the same sign add up: over all correlations between 0 and 1 the v
 
     Σ c_t² (σ_t² - τ_t²) + (Σ_(c>0) c_t τ_t)² + (Σ_(c<0) c_t τ_t)².
 
-That is what is used, so memoised answers cannot pass for drift; a chi-square test over all steps would let them. (Of a
-single difference the covariance makes the variance smaller; of a slope it need not: one crowd in the first half and
-another in the second look like a trend.)
+The tests use this bound, so memoised answers do not count as drift, as they could in a chi-square test over all steps.
+(The covariance reduces the variance of a single difference, but not necessarily that of a slope: one group of people in
+the first half and another in the second look like a trend.)
 
-Third moments add up to Σ c_t³ μ_t, and the tails that are used have that skewness: where few reports support a value
-they are far from normal, and by normal ones one of many rare values would seem to drift on one of many days.
+Third moments add up to Σ c_t³ μ_t, and the tails have that skewness. If few reports support a value, they are far from
+normal, and with normal tails one of many rare values would seem to drift on one of many days.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,12 +37,12 @@ E = TypeVar("E")
 
 _TESTS = ("slope", "slope_error", "p_value", "adjusted")
 _TESTED = 256
-"""Values that are tested together; over a year of days their matrices take some megabytes."""
+"""Number of values tested at a time; for a year of days their matrices take some megabytes."""
 _POINTS = 256
-"""Points that are written together."""
+"""Number of points written at a time."""
 
 LEAST_REPORTS = 50
-"""A step with fewer is shown, not tested: it would say little, and dilute the correction for the number of steps."""
+"""Minimum reports of a tested step: smaller steps are shown only, because they would only add to the correction."""
 
 SLOPE_UNIT = "share per day"
 """The unit of slopes: 0.01 is one percentage point per day, even if the steps are weeks."""
@@ -95,12 +95,12 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True)
 class _TrendTable(Table):
-    """A trend whose rows are made when they are asked for; ``points`` are arrays of shape (steps, values)."""
+    """A trend whose rows are made on access; ``points`` holds arrays of shape (steps, values)."""
 
     points: Mapping[str, Floats]
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return the rows of some values."""
+        """Return the rows of the values from ``start`` to ``stop``."""
         rows = super().rows(start, stop)
         names = list(self.points)
         for place, row in enumerate(rows, start):
@@ -123,7 +123,7 @@ def trend(
 ) -> _TrendTable:
     """Return the trend of a metric version over ``count`` stretches of days that have reports, oldest first.
 
-    Only the values at ``places`` are shown, or all; the correction is for all in any case.
+    ``places`` selects the values that are shown, by default all; the correction is for all values in any case.
     """
     labels = metric.labels
     frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
@@ -137,7 +137,7 @@ def trend(
         low[place], high[place] = found.low[shown], found.high[shown]
     tests = _tests(metric, spans, frequency, errors)
     adjusted = holm(tests[2])
-    columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # not of NaN
+    columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # False for NaN
     points = {"frequency": frequency[:, shown], "standard_error": errors[:, shown], "low": low, "high": high}
     about = {
         "metric": metric.name,
@@ -156,7 +156,7 @@ def trend(
 
 
 def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:
-    """Make the tests of all values, some at a time; shape (3, values), and NaN where too few spans can be tested."""
+    """Test all values, block by block; return shape (3, values), NaN if too few spans can be tested."""
     tested = np.flatnonzero([span.tested for span in spans])
     tests = np.full((3, len(metric.labels)), np.nan)
     for start in range(0, len(metric.labels) if len(tested) > 1 else 0, _TESTED):
@@ -181,7 +181,7 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
     reports, repeats = np.array([(float(one.reports), one.repeats) for one in spans]).T
     overall = reports @ frequency / reports.sum()
     shared = _shared(metric.mechanism, overall, errors, reports, repeats)
-    # If nothing changes, what is left has one variance a report: the mean one, not that of each step's own chance.
+    # Under no change all steps have one variance per report: the mean is used, not each step's own random one.
     left = np.maximum(reports**2 @ (errors**2 - shared), 0) / reports.sum()
     variance = left / reports[:, np.newaxis] + shared
     middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
@@ -193,10 +193,10 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
 
 
 def _shared(mechanism: Mechanism, overall: Floats, errors: Floats, reports: Floats, repeats: Floats) -> Floats:
-    """Return the part of each step's variance that people share who report in other steps too; shape (steps, values).
+    """Return the part of each step's variance that repeated reporters share with other steps; shape (steps, values).
 
-    All of that of a regression is taken for shared, because devices keep their cohorts and permanent draws; it is the
-    mean one, if nothing changes.
+    For a regression the whole variance counts as shared, because devices keep their cohorts and permanent draws; it is
+    the mean over steps, as under no change.
     """
     if not mechanism.pure:
         return np.asarray((reports**2 @ errors**2) / reports.sum() / reports[:, np.newaxis])
@@ -205,7 +205,7 @@ def _shared(mechanism: Mechanism, overall: Floats, errors: Floats, reports: Floa
 
 
 def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, repeats: Floats) -> Floats:
-    """Return the third moments of the steps' estimates if nothing changes; shape (steps, values)."""
+    """Return the third moments of the steps' estimates under no change; shape (steps, values)."""
     share = np.clip(overall, 0, 1)
     each = (
         spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, repeats, strict=True)

@@ -15,7 +15,7 @@ from .terminal_tables import printable
 if TYPE_CHECKING:
     from ..store import Store
 
-_VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all that are registered]")
+_VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all registered versions]")
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
+"""Estimate frequencies from a tally: unbiased, with standard errors and intervals. Only this module debiases."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -26,12 +26,12 @@ from .intervals.score import (
 )
 
 _SUREST = float(np.nextafter(1, 0))
-"""The largest number below 1, for millions of strings together."""
+"""The largest number below 1: the confidence of one interval is at most this, even for millions of strings together."""
 
 
 @dataclass(frozen=True)
 class Unlisted:
-    """The share of people whose string is none of the candidates; the interval is cut to [0, 1]."""
+    """The share of people whose string is none of the candidates; the interval is clipped to [0, 1]."""
 
     frequency: float
     standard_error: float
@@ -42,8 +42,8 @@ class Unlisted:
     def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
         """Return the share with an interval that misses it with probability ``alpha``; None if that is ``too_wide``.
 
-        Its width is judged before it is cut, and hardly depends on the estimate. If it were judged afterwards, only
-        estimates near 0 or 1 would be stated of few reports, and most of those would miss.
+        The width is judged before clipping, when it hardly depends on the estimate. If it were judged afterwards, few
+        reports would yield a result only if the estimate is near 0 or 1, and most of these intervals would miss.
         """
         margin = -NormalDist().inv_cdf(alpha / 2) * error
         if too_wide(frequency - margin, frequency + margin):
@@ -53,25 +53,24 @@ class Unlisted:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Frequencies of ``labels``, column by column (each array has one entry a label).
+    """Frequencies of ``labels``, column by column (each array has one entry per label).
 
-    - ``frequency``: raw and unbiased, so it may lie below 0 or above 1; ``count`` is so many of the reports;
-    - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
-      share among those who reported may be; the ends are NaN where there is none (``where_normal``);
-    - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
-      population may be of which they are a random sample, also if each person reported in as many periods as there can
-      be (``Repeats``);
-    - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
-      biased;
-    - ``verdicts``, of the interval from ``low`` to ``high`` alone (``verdicts.verdicts``);
-    - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (``Fit``), none of those with the verdict "too-few"; None where values are listed, or the mechanism does not
-      select;
-    - ``unlisted``: the people whose string is no candidate, where the domain is open and the reports tell;
-    - ``repeats``: the design effect of the reports, by which errors and intervals allow for reports of one person.
+    - ``frequency``: raw and unbiased, so it may lie below 0 or above 1; ``count`` is the frequency times the number of
+      reports;
+    - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval of the share among those who reported,
+      from the noise alone; the ends are NaN if there is no such interval (``where_normal``);
+    - ``standard_error``, ``low``, ``high``: standard error and interval of the share in the population, of which those
+      who reported are a random sample: from noise and sampling, valid even if each person reported in as many periods
+      as possible (``Repeats``);
+    - ``consistent``: biased estimates in [0, 1] that sum to 1 (candidate strings: to at most 1; sets: to any number);
+    - ``verdicts``: the verdict on the interval from ``low`` to ``high`` (``intervals.score.verdicts``);
+    - ``found``: whether each candidate string is found, at the stated false discovery rate (``Fit``); a string with the
+      verdict "too-few" is not found; None if values are listed, or the mechanism does not select;
+    - ``unlisted``: the share of people whose string is no candidate, if the domain is open and it can be estimated;
+    - ``repeats``: the design effect of the reports, by which errors and intervals allow for several reports per person.
 
-    Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
-    in [0, 1]. With no reports, or so few that none is ``informative``, every number but the interval [0, 1] is NaN.
+    Intervals lie in [0, 1] and hold with ``confidence``: each by itself or, by the rule named in ``simultaneous``, all
+    together. With no reports, or too few to be ``informative``, every number is NaN and every interval is [0, 1].
     """
 
     labels: tuple[str, ...]
@@ -93,12 +92,12 @@ class Estimate:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, nearly: eight columns of numbers, verdicts and ``found``."""
+        """The approximate size in bytes: eight columns of numbers, verdicts and ``found``."""
         return 73 * len(self.labels)
 
     @property
     def count(self) -> Floats:
-        """How many of the reports are of each value: the frequency times their number."""
+        """The estimated number of reports of each value: the frequency times the number of reports."""
         return self.frequency * self.reports
 
 
@@ -107,8 +106,8 @@ def estimate(
 ) -> Estimate:
     """Return the frequencies of ``labels`` (the domain's, or candidate strings of an open domain).
 
-    With ``simultaneous`` the intervals all hold together with ``confidence``, and are wider for it.
-    Raises ParameterError if no interval can be made at that confidence, or if the labels do not fit the mechanism.
+    If ``simultaneous``, all intervals hold together with ``confidence``, and are therefore wider. Raises ParameterError
+    if no interval has that confidence, or if the labels do not fit the mechanism.
     """
     alpha = 1 - require_confidence(confidence)
     if not labels:
@@ -132,7 +131,7 @@ def estimate(
 
 
 def _error_of_none(mechanism: Mechanism, reports: Floats | int, repeats: float) -> Floats:
-    """Return the standard error of a share of 0 from this many reports of all cohorts, with that design effect."""
+    """Return the standard error at a share of 0 for ``reports`` of all cohorts with design effect ``repeats``."""
     again = noise_law(mechanism, repeats).constant / noise_law(mechanism).constant
     return np.sqrt(mechanism.variance(0.0) * again / (mechanism.fitted_cells * np.maximum(reports, 1)))
 
@@ -146,7 +145,7 @@ class Debiased(NamedTuple):
 
 
 def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Debiased:
-    """Return f = (C/n - q)/(p - q) of each label (Wang et al. 2017, equation 1): of any pure mechanism."""
+    """Return f = (C/n - q)/(p - q) of each label, for any pure mechanism (Wang et al. 2017, equation 1)."""
     supporting, trials = support(mechanism, tally, labels)
     p, q = float(mechanism.p), float(mechanism.q)
     return Debiased((supporting / np.maximum(trials, 1) - q) / (p - q), supporting, trials)
@@ -165,7 +164,7 @@ class _Columns(NamedTuple):
     consistent: Floats
 
     def where(self, known: Booleans) -> "_Columns":
-        """Return these columns where something is known, and elsewhere those without reports."""
+        """Return these columns where ``known`` is true, and elsewhere the values for no reports."""
         nothing = _of_nothing(len(known))
         return _Columns(*(np.where(known, one, other) for one, other in zip(self, nothing, strict=True)))
 
@@ -173,7 +172,8 @@ class _Columns(NamedTuple):
 def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return the columns of an estimate from support counts.
 
-    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
+    The support in a sketch is not exactly binomial, because its hash functions collide; its intervals are score
+    intervals.
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
     repeats, share = tally.repeats.effect, np.clip(frequency, 0, 1)
@@ -185,7 +185,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     if not mechanism.collision_variance:
         ends = exact_interval(mechanism, supporting, trials, alpha)
     if mechanism.collision_variance or repeats > 1:
-        # Never narrower than that of different people, which is exact: few share what nobody has.
+        # Never narrower than the exact interval for distinct people: few people share a value that nobody has.
         low, high = share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=True)
         ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
     columns = _Columns(
@@ -205,13 +205,13 @@ def _fitted(
 ) -> tuple[_Columns, Booleans, Unlisted | None]:
     """Fit candidate strings.
 
-    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, once
-    per person, and what is left is the noise. Nothing may be left of a string that is not found, whose error is that of
-    one that nobody holds: then so is the noise.
+    The fit's error includes noise and sampling. Sampling adds f(1-f)/n to the variance of any unbiased estimate, once
+    per person; the rest is the noise. A string that is not found has the error of a string that nobody holds, so this
+    difference may be 0 or less; then the noise is that of a string that nobody holds.
     """
     confidence = min(1 - alpha, _SUREST)
     fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
-    if not mechanism.pure:  # a regression's errors are of the scatter between cohorts: not of all that people repeat
+    if not mechanism.pure:  # the scatter between cohorts misses some of what people repeat
         fit = fit.of_people((repeats - 1) / tally.total)
     share = np.clip(fit.frequency, 0, 1)
     people = noise_law(mechanism, repeats).people
@@ -228,7 +228,7 @@ def _fitted(
     )
     few = mechanism.pure and not nearly_normal(mechanism, tally.total)
     if mechanism.pure and (few or repeats > 1):
-        # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+        # The error at an estimate ignores what few reports, or reports of few people, may have missed.
         trials = np.full(len(labels), float(tally.total))
         low, high = share_interval(mechanism, fit.frequency, trials, alpha, repeats=repeats, sampled=True)
         columns = columns._replace(low=np.fmin(fit.low, low), high=np.fmax(fit.high, high))
@@ -244,18 +244,18 @@ def _of_nothing(values: int) -> _Columns:
 
 
 class _Bias(NamedTuple):
-    """Standard deviation and third central moment of the bias of each value's estimate, over the hash functions."""
+    """Standard deviation and third central moment of each value's bias, over random hash functions."""
 
     error: Floats
     cube: Floats
 
 
 def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> _Bias:
-    """Return the law of each value's bias, of which hash functions are one draw.
+    """Return the moments of each value's bias over random hash functions.
 
-    Of another value u the share in the cohorts in which it collides is Bin(M, 1/m)/M, less what is expected and times
-    f_u m/(m-1): variances add up to Σ f_u² times ``collision_variance``, third moments to Σ f_u³ times
-    ``collision_cube``. Of values that nobody looks for Σ f² is known, and Σ f³ is at most that to the power 3/2.
+    Another value u collides in a share Bin(M, 1/m)/M of the cohorts, and adds f_u m/(m-1) times the deviation of that
+    share from its mean. So the variances add up to Σ f_u² times ``collision_variance``, the third moments to Σ f_u³
+    times ``collision_cube``. For values that are not listed, Σ f² is estimated, and Σ f³ is at most its power 3/2.
     """
     squares, shares = concentration(mechanism, tally), np.clip(frequency, 0, 1)
     beyond = max(squares - float(np.square(shares).sum()), 0.0)
@@ -266,10 +266,10 @@ def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> _Bi
 
 
 def concentration(mechanism: Mechanism, tally: Tally) -> float:
-    """Return an estimate of Σ f², over all strings whether anyone looks for them or not; 1 if the tally cannot tell.
+    """Return an estimate of Σ f² over all strings, listed or not; 1 if it cannot be estimated from the tally.
 
-    A report adds r_j to the estimate of column j's users. Over pairs of reports of one cohort the mean of Σ_j r_j r'_j
-    is Σ_j x_j², which is Σ f² + (1 - Σ f²)/m over the hash functions; sums over pairs follow from the sums.
+    A report adds r_j to the estimated number of users of column j. Over pairs of reports of one cohort the mean of Σ_j
+    r_j r'_j is Σ_j x_j², which is Σ f² + (1 - Σ f²)/m over the hash functions; sums over pairs follow from the sums.
     """
     pairs = float((tally.reports.astype(np.float64) * (tally.reports - 1)).sum())
     if not pairs:

@@ -1,7 +1,7 @@
-"""A fit of candidate strings of an open domain: which are found, how frequent they are, and who is beyond them.
+"""Fit candidate strings of an open domain: select those found, and estimate frequencies and the unlisted share.
 
-Candidates are found at a stated false discovery rate. Frequencies are made consistent, non-negative and of the right
-sum, never inside an estimate, always beside it.
+Candidates are found at a stated false discovery rate. Consistent frequencies, non-negative and with the right sum,
+never replace the unbiased estimates; they are a second column.
 """
 
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from .intervals.score import normal_interval
 def onto_simplex(frequency: Floats) -> Floats:
     """Return the closest point (Euclidean) with no negative entry and sum 1; shape (k,).
 
-    "Norm-Sub" of Wang et al. (NDSS 2020), which is this projection: it subtracts one number from all, such that the
-    positive parts sum to 1 (Duchi et al. 2008, figure 1). It never raises the total squared error, for it projects on a
-    convex set that holds the truth, but it biases sums over many rare values.
+    "Norm-Sub" of Wang et al. (NDSS 2020), which is this projection: it subtracts one number from all entries such that
+    the positive parts sum to 1 (Duchi et al. 2008, figure 1). It never raises the total squared error, because it
+    projects onto a convex set that contains the truth, but it biases sums over many rare values.
     """
     descending = np.sort(frequency)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, len(frequency) + 1)
@@ -28,7 +28,7 @@ def onto_simplex(frequency: Floats) -> Floats:
 
 
 def onto_subsimplex(frequency: Floats) -> Floats:
-    """Return the closest point with no negative entry and sum at most 1: for lists that need not be complete."""
+    """Return the closest point with no negative entry and sum at most 1, for lists that may be incomplete."""
     positive = np.asarray(np.maximum(frequency, 0.0))
     return positive if positive.sum() <= 1 else onto_simplex(frequency)
 
@@ -36,8 +36,8 @@ def onto_subsimplex(frequency: Floats) -> Floats:
 def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
     """Return the closest point with entries from 0 to 1 whose sum is from ``least`` to ``most`` (``Items.sums``).
 
-    As on a simplex one number is subtracted from all before they are cut. The sum falls with that number, and is
-    straight between those at which an entry reaches 0 or leaves 1. What is not known (NaN) stays so.
+    As for the simplex, one number is subtracted from all entries before clipping. The sum falls with that number, and
+    is linear between the numbers at which an entry reaches 0 or leaves 1. Unknown entries (NaN) stay NaN.
     """
     kept = np.asarray(np.clip(frequency, 0, 1))
     total = kept.sum()
@@ -54,14 +54,14 @@ def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
 _BOUNDARIES = np.arange(0.5, 0.96, 0.05)
 
 _CALM = 0.7
-"""The root mean square of negative scores is 1 if they are noise; below this, they are calmer than noise."""
+"""Negative scores have a root mean square of 1 if they are noise; below this threshold they vary less than noise."""
 
 
 def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
-    """Return the places, ascending, of the z-scores that pass the procedure of Benjamini and Hochberg (1995).
+    """Return the indices, ascending, of the z-scores that pass the procedure of Benjamini and Hochberg (1995).
 
-    Of those that pass, an expected share of at most ``level`` is of candidates that are not there, if ``absent`` is at
-    least the share of these among all. A score of at most 0 is of nobody, however few are absent, and never passes.
+    An expected share of at most ``level`` of those that pass are absent candidates, if ``absent`` is at least the share
+    of absent candidates among all. A score of at most 0 never passes, however few candidates are absent.
     """
     order = np.argsort(-score, kind="stable")
     passes = absent * scipy.special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
@@ -71,11 +71,12 @@ def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
 
 
 def absent_share(score: Floats) -> float:
-    """Return an estimate, rather too high than too low, of the share of candidates that are not there.
+    """Return a conservative (rather too high) estimate of the share of candidates that nobody holds.
 
     Their scores are symmetric around 0 and their p-values uniform, so the density of p-values near 1 bounds their share
-    (Storey 2002). How near is chosen by the right-boundary rule of Liang and Nettleton (2012): from 1/2 on, until the
-    estimate stops falling; but only 1/2 where scores are calmer than noise, and p-values keep away from 1.
+    (Storey 2002). The boundary is chosen by the right-boundary rule of Liang and Nettleton (2012): it rises from 1/2
+    until the estimate stops falling. It stays 1/2 if the scores vary less than noise, because then p-values near 1 are
+    rare.
     """
     p = scipy.special.ndtr(-score)
     below = score[np.isfinite(score) & (score < 0)]
@@ -90,10 +91,11 @@ def absent_share(score: Floats) -> float:
 
 
 def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
-    """Return the means under which normal scores that passed ``threshold`` are as high or higher with ``tail``.
+    """Return the means under which normal scores that pass ``threshold`` are as high or higher with ``tail``.
 
-    Whoever looks only at what passed sees a truncated normal: a ``tail`` of (1 - confidence)/2 gives the lower end of
-    an interval that allows for that (Zhong and Prentice 2008). Far above the threshold it is what it is without it.
+    Scores that were selected follow a truncated normal: a ``tail`` of (1 - confidence)/2 gives the lower end of an
+    interval that allows for the selection (Zhong and Prentice 2008). Far above the threshold it equals the usual lower
+    end.
     """
     low, high = score - 40.0, score + 6.0
     for _ in range(60):
@@ -104,39 +106,39 @@ def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
 
 
 _SURE = 8.0
-"""Standard errors from which a frequency is not shrunk."""
+"""A frequency of at least this many standard errors is not shrunk."""
 
 _STEP = 0.08
 _LOGS = np.arange(np.log(0.03), np.log(1e4), _STEP)
 _LEAST_SPREAD = _STEP**2 / 2
-"""The slab's grid, as logarithms of θ, and their least variance."""
+"""The grid of the slab, as logarithms of θ, and the minimum variance of its law of log θ."""
 
 _NEAR = int(np.searchsorted(_LOGS, np.log(_SURE + 4)))
 _GRID = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR])])
 _ENDS = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR] - _STEP / 2), [np.exp(_LOGS[_NEAR] - _STEP / 2)]])
-"""The grid of θ for an uncertain candidate, 0 first, and the ends of its places: each reaches from one to the next."""
+"""The grid of θ for an uncertain candidate, 0 first, and the boundaries of its cells."""
 
 _BINS, _STEPS = 512, 100
 _AT_FIRST = 0.4
-"""The spike's share before anything is known."""
+"""Initial share of the spike."""
 
 
 class Slab(NamedTuple):
-    """A spike and slab prior: the weight of each place of the grid, shape (1 + places,), that of 0 first.
+    """A spike and slab prior: the weight of each grid point, shape (1 + points,), that of 0 first.
 
-    Frequencies with the least total error are the posterior medians under this prior: the sum of absolute errors is
-    least at the medians, where the means of many that are almost surely 0 add up to people who are not there. Given
-    z = θ + N(0, 1), where θ >= 0 is a frequency in standard errors, θ is 0 for a share of the candidates (the spike)
-    and log-normal for the others (the slab), as shares are wherever few are common and many rare. The three numbers
-    are learnt from all candidates together (empirical Bayes, by EM). The free ``Prior`` of message passing fits chance
-    as well: where most candidates are absent, its medians take the highest noise for strings.
+    The posterior medians under this prior minimize the expected sum of absolute errors. Posterior means would not: over
+    many candidates that are almost surely 0 they add up to people who do not exist. Given z = θ + N(0, 1), where θ >= 0
+    is a frequency in standard errors, θ is 0 for a share of the candidates (the spike) and log-normal for the others
+    (the slab), which suits a few common and many rare strings. The three parameters are learnt from all candidates
+    together (empirical Bayes, by EM). The nonparametric ``Prior`` of message passing would fit noise, too: if most
+    candidates are absent, its medians mistake the highest noise for strings.
     """
 
     weight: Floats
 
     @classmethod
     def learnt(cls, z: Floats) -> Self:
-        """Return the law of θ, learnt from scores of shape (V,)."""
+        """Return the prior of θ learnt from scores of shape (V,)."""
         unsure, sure = z[z < _SURE], np.log(z[z >= _SURE])
         counts, edges = np.histogram(unsure, _edges(z))
         seen = counts > 0
@@ -154,7 +156,7 @@ class Slab(NamedTuple):
         return np.where(z < _SURE, np.interp(z, middles, self.medians_of(middles)), z)
 
     def medians_of(self, z: Floats, scale: Floats | float = 1.0) -> Floats:
-        """Return those of a few, whose standard errors are ``scale`` times those that θ was learnt in; in their own."""
+        """Return the medians of a few scores; ``scale`` is the ratio of their standard errors to the prior's."""
         scale = np.broadcast_to(scale, z.shape)[:, np.newaxis]
         posterior = np.cumsum(_likelihood(np.minimum(z, _SURE), scale) * self.weight, axis=1)
         posterior /= np.maximum(posterior[:, -1:], np.finfo(float).tiny)
@@ -174,12 +176,12 @@ def _middles(edges: Floats) -> Floats:
 
 
 def _likelihood(z: Floats, scale: Floats | float = 1.0) -> Floats:
-    """Return that of each place of the grid, shape (V, places), relative to that of the best θ, lest all be 0."""
+    """Return the likelihood of each grid point, shape (V, points), relative to the best θ so that not all underflow."""
     return np.asarray(np.exp(-((z[:, np.newaxis] - _GRID / scale) ** 2 - np.minimum(z, 0)[:, np.newaxis] ** 2) / 2))
 
 
 def _log_normal(held: Floats, sure: Floats) -> Floats:
-    """Fit a log-normal law to candidates ``held`` at each place of the grid and to others given by their logarithms."""
+    """Fit a log-normal law to the mass ``held`` at each grid point and the logarithms of the ``sure`` candidates."""
     total = held.sum() + len(sure)
     if total <= 0:
         return np.zeros(_NEAR)
@@ -190,14 +192,14 @@ def _log_normal(held: Floats, sure: Floats) -> Floats:
 
 
 FALSE_DISCOVERIES = 0.05
-"""The false discovery rate: the expected share of found strings that are not there."""
+"""The false discovery rate: the expected share of found strings that nobody holds."""
 
 _READ_WHOLE = 50
-"""A list no longer than this is read whole, so that no interval has to allow for selection."""
+"""A list of at most this length is shown whole, so its intervals need not allow for selection."""
 
 
 class Scores(NamedTuple):
-    """How far each candidate stands out, in standard errors of its own, and these errors; shapes (V,)."""
+    """The score of each candidate, in its own standard errors, and these errors; shapes (V,)."""
 
     score: Floats
     error: Floats
@@ -205,12 +207,12 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """Frequencies of the candidates, each shape (V,), and of what is beyond them.
+    """Frequencies of the candidates, each shape (V,), and the share of all other strings.
 
     - ``frequency``, ``standard_error``: unpenalised; infinite errors mark candidates with the same bits;
     - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
-    - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
-    - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
+    - ``found``: whether the candidate is found, at the false discovery rate ``FALSE_DISCOVERIES``;
+    - ``consistent``: non-negative, of sum at most 1, and with the least expected total error;
     - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; an infinite error
       if that cannot be known.
     """
@@ -226,7 +228,7 @@ class Fit:
 
     @classmethod
     def of_nothing(cls, candidates: int) -> Self:
-        """Return the fit where no report speaks of the candidates."""
+        """Return the fit for a tally without reports about the candidates."""
         unknown, zeros, ones = np.full(candidates, np.nan), np.zeros(candidates), np.ones(candidates)
         nobody = np.zeros(candidates, dtype=np.bool_)
         return cls(unknown, ones * np.inf, zeros, ones, nobody, zeros, unlisted=1.0, unlisted_error=np.inf)
@@ -243,9 +245,9 @@ class Fit:
         prior: Scores,
         listed: tuple[float, float],
     ) -> Self:
-        """Return the fit of candidates of which those at ``found`` have passed the score ``threshold``.
+        """Return the fit of all candidates, given that those at ``found`` have passed the score ``threshold``.
 
-        Their frequencies and errors are of a fit of them together; the ``prior`` is learnt from the scores of all.
+        The frequencies and errors of these come from their joint fit; the ``prior`` is learnt from the scores of all.
         ``listed`` is the share of people who hold any candidate, and its error.
         """
         present = np.zeros(len(frequency), dtype=np.bool_)
@@ -268,11 +270,11 @@ class Fit:
         )
 
     def of_people(self, times: float) -> Self:
-        """Return this fit with so many times the variance of who is asked added (``with_people``)."""
+        """Return this fit with ``times`` the sampling variance of people added (``with_people``)."""
         if not times:
             return self
         error = with_people(self.standard_error, self.frequency, times)
-        with np.errstate(invalid="ignore"):  # of candidates that are not told apart
+        with np.errstate(invalid="ignore"):  # for candidates that cannot be distinguished
             wider = np.where(np.isfinite(error), error / self.standard_error, 1.0)
         return replace(
             self,
@@ -284,15 +286,15 @@ class Fit:
 
 
 def with_people(error: Floats | float, share: Floats | float, times: float) -> Floats:
-    """Return the standard error of a share with ``times`` the variance of who is asked, f(1-f), added."""
+    """Return the standard error of a share with ``times`` the sampling variance of people, f(1-f), added."""
     held = np.clip(share, 0, 1)
     return np.asarray(np.sqrt(np.square(error) + times * held * (1 - held)))
 
 
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:
-    """Return the medians of what each frequency may be: of those found, by the fit of them together.
+    """Return the posterior median of each frequency; for found candidates it follows from their joint fit.
 
-    A frequency with an error above 1 is ignored, and so is a score of -∞: of strings that no report tells apart.
+    A frequency with an error above 1 is ignored, and so is a score of -∞, of strings that no report can distinguish.
     """
     scores = np.nan_to_num(prior.score, neginf=0.0)
     slab = Slab.learnt(scores)

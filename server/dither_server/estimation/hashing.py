@@ -1,4 +1,4 @@
-"""Hash many strings to their places in every cohort at once, as a decoder of an open domain needs them."""
+"""Hash many strings to their positions in every cohort at once, as decoders of open domains need them."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -15,13 +15,13 @@ Buckets = NDArray[np.uint16]
 """The bucket of each value in each row, shape (rows, values)."""
 
 Marks = NDArray[np.uint16]
-"""Positions, shape (cohorts, hashes, values): a cohort's are next to one another, as a decoder wants them."""
+"""Positions, shape (cohorts, hashes, values): those of one cohort are contiguous, because they are read together."""
 
 _BLOCK = 1 << 19
-"""Values times cohorts that are hashed together; 8 MB of digests at 2 hashes."""
+"""Number of values times cohorts hashed in one step; 8 MB of digests at 2 hashes."""
 
 _STRINGS = 1 << 16
-"""Strings whose digests are held together; 6 MB."""
+"""Number of strings whose digests are in memory at a time; 6 MB."""
 
 
 @lru_cache(maxsize=8)
@@ -32,7 +32,7 @@ def marks_of(values: tuple[str, ...], cohorts: int, bits: int, hashes: int) -> M
 
 @lru_cache(maxsize=8)
 def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]:
-    """Return the one position of each value in each cohort, shape (cohorts, values), in as few bytes as it takes."""
+    """Return the only position of each value in each cohort, shape (cohorts, values), in the smallest integer type."""
     marks = np.empty((cohorts, 1, len(values)), dtype=np.min_scalar_type(bits - 1))
     return _marked(values, marks, bits)[:, 0]
 
@@ -56,7 +56,7 @@ def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, b
 
 
 def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[Any]:
-    """Fill in the positions of values in all cohorts."""
+    """Return the positions of values in all cohorts, computed block by block."""
     cohorts, hashes, _ = marks.shape
     block = max(1, _BLOCK // cohorts)
     for start in range(0, len(values), block):
@@ -67,7 +67,7 @@ def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[
 
 
 def _hashed(values: Sequence[bytes], cohorts: int, bits: int, hashes: int) -> Marks:
-    """Take the first positions of each cohort's words where these are distinct and unbiased, as they mostly are."""
+    """Return positions, taken from each cohort's first words if these are distinct and unbiased, as nearly all are."""
     groups = -(-cohorts // GROUP)
     digests = b"".join(bloom_digest(value, group, 0, hashes) for group in range(groups) for value in values)
     words = np.frombuffer(digests, dtype=">u4").reshape(groups, len(values), GROUP, 2 * hashes)[..., :hashes]

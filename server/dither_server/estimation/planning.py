@@ -1,4 +1,4 @@
-"""Compute before a survey how far the interval of a share will reach, and how many users an aim needs."""
+"""Plan a survey: compute how far the interval of a share will reach, and how many users an aim needs."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,20 +11,20 @@ from ..tally.arrays import Counts, Floats
 from .intervals.exact import Levels, exact_interval
 
 MAX_USERS = 10**15
-"""Counts below this are exact in a double."""
+"""Maximum number of users; counts up to this are exact in a double."""
 
 _AT_ONCE = 32
-"""Numbers of users tried in one call of a margin."""
+"""How many numbers of users are tried in one call of a margin."""
 
 _WIDER = 0.1
-"""The part of all misses that is left to intervals that chance makes wider than planned."""
+"""Part of the error probability that is reserved for intervals that are by chance wider than planned."""
 
 
 def planned_scores(confidence: float, *, varies: bool = True) -> tuple[float, float]:
-    """Return the normal quantiles of a plan: of the width of intervals, one tail, and of an estimate's error, both.
+    """Return the normal quantiles of a plan: one-tailed for the width of intervals, two-tailed for an estimate's error.
 
-    An estimate is to be near enough and its interval narrow enough, both in a part ``confidence`` of all surveys. Where
-    the width ``varies`` independently of the error, each gets a part of the misses.
+    In a part ``confidence`` of all surveys the estimate has to be near enough and its interval narrow enough. If the
+    width ``varies`` independently of the error, each gets a part of the error probability.
     """
     normal, missed = NormalDist(), 1 - confidence
     width = _WIDER * missed if varies else missed
@@ -33,24 +33,24 @@ def planned_scores(confidence: float, *, varies: bool = True) -> tuple[float, fl
 
 
 class Supported(Levels, Protocol):
-    """A share with the chance ``coverage`` that a report says anything of it."""
+    """A share, with the probability ``coverage`` that a report covers it."""
 
     @property
     def coverage(self) -> Fraction:
-        """P[a report says anything of it]."""
+        """P[a report covers it]."""
 
 
 def worst_share(law: Supported) -> float:
-    """Return the share whose estimate varies most: of which nearly half of all reports are a support."""
+    """Return the share whose estimate has the largest variance: that which about half of all reports support."""
     return min(1.0, max(0.0, float((Fraction(1, 2) - law.q) / (law.p - law.q))))
 
 
 def half_width(law: Supported, users: Counts, confidence: float, share: float | None = None) -> Floats:
-    """Return how far a share in the population may be from its estimate; an entry a number of users.
+    """Return the planned half-width of the interval of a share in the population, for each number of users.
 
-    In a part ``confidence`` of all surveys the estimate is as near to it and the interval reaches no further to either
-    side. Left out are those in which fewest reports speak of the share, or in which chance makes the interval widest.
-    ``share`` is None for the worst one.
+    In a part ``confidence`` of all surveys the estimate is at most this far from the share and the interval reaches no
+    further to either side. The other surveys have the largest errors, the fewest reports that cover the share, or by
+    chance the widest intervals. ``share`` is None for the worst one.
     """
     p, q, coverage = float(law.p), float(law.q), float(law.coverage)
     sure, both = planned_scores(confidence, varies=coverage < 1)

@@ -1,15 +1,16 @@
-"""Estimate sets from a tally: the share of each value, how many values a person has, and pairs of values.
+"""Estimate sets from a tally: the share of each value, the mean number of values per person, and pairs of values.
 
-Of two values j and k that some reports speak of together, f_jk is the share of people who have both: of these reports
-one supports both with p of such a person, with q of any other, so it is estimated as every share is. The share of k
-among those who have j is f_jk / f_j.
+For two values j and k that some reports cover together, f_jk is the share of people who have both. Such a report
+supports both with probability p if its sender has both, and with q otherwise, so f_jk is estimated like any other
+share. The share of k among those who have j is f_jk / f_j.
 
-In that ratio f_j is estimated from the m reports of both values, and not from all M reports of j. That is surer: with
-P₁₁ = P[both bits], P₁ = P[bit j], the ratio r and λ = p - q, all M would make the variance of f_jk - r f_j
+In that ratio f_j is estimated from the m reports of both values, and not from all M reports of j. This is more precise:
+with P₁₁ = P[both bits], P₁ = P[bit j], the ratio r and λ = p - q, using all M would increase the variance of f_jk - r
+f_j by
 
     (1/m - 1/M) r (1 - P₁) (2 P₁₁ - r P₁) / λ²
 
-more, in which 2 P₁₁ - r P₁ = λ f_jk + (1-λ) (1-r)/2 is never negative.
+where 2 P₁₁ - r P₁ = λ f_jk + (1-λ) (1-r)/2 is never negative.
 """
 
 from dataclasses import dataclass, fields
@@ -31,14 +32,14 @@ from .intervals.exact import exact_interval
 from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, score_interval
 
 _LEAST = 250
-"""Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
+"""Minimum reports of two values for nominal coverage of Fieller's interval: with 100, some 95% intervals had 93%."""
 
 
 @dataclass(frozen=True)
 class MeanSize:
-    """How many values a person has on average: the sum of the shares, with its error and interval, normal and cut.
+    """The mean number of values per person: the sum of the shares, with its error and its normal, clipped interval.
 
-    All are about the population. NaN, and an interval of all that is possible, where nothing is known.
+    All numbers are for the population. Unknown numbers are NaN, and their interval is the whole range.
     """
 
     value: float
@@ -51,10 +52,10 @@ class MeanSize:
 class PairEstimates:
     """Pairs of values, each once for either order: "of those who have ``given``, how many have ``value``".
 
-    Each array has an entry a pair and order. ``given`` and ``value`` are indices; ``both``, its error and its exact
+    Each array has one entry per ordered pair. ``given`` and ``value`` are indices; ``both``, its error and its exact
     interval are the share of all people who have both; ``share``, ``low`` and ``high`` are the conditional share with
-    Fieller's interval, NaN where too few reports or people have ``given``. ``reports`` is how many speak of both;
-    ``unseen`` says why other pairs are in no report.
+    Fieller's interval, NaN if there are too few reports or people with ``given``. ``reports`` is the number of reports
+    that cover both; ``unseen`` says why no report covers the other pairs.
     """
 
     given: Indices
@@ -72,10 +73,10 @@ class PairEstimates:
 
 @dataclass(frozen=True, kw_only=True)
 class SetEstimate(Estimate):
-    """Shares of values of which a person may have several or none; unknown for a value that no report covers.
+    """Shares of values of which a person may have several or none; NaN for a value that no report covers.
 
-    ``consistent`` are in [0, 1], and no more in all than a person may have. ``total`` and ``pairs`` are made from the
-    same reports.
+    ``consistent`` shares are in [0, 1], and their sum is at most the number of values that a person may have. ``total``
+    and ``pairs`` use the same reports.
     """
 
     total: MeanSize
@@ -83,7 +84,7 @@ class SetEstimate(Estimate):
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, nearly."""
+        """The approximate size in bytes."""
         return super().size + 80 * len(self.pairs.given)
 
 
@@ -96,9 +97,9 @@ def estimate_sets(
     simultaneous: bool = False,
     at_most: int | None = None,
 ) -> SetEstimate:
-    """Return the estimates of sets of ``labels``, of which a person has ``at_most`` so many.
+    """Return the estimates of sets of ``labels``, if a person has at most ``at_most`` of them.
 
-    With ``simultaneous`` the intervals of the shares all hold together, and so do those of the pairs. Raises as
+    If ``simultaneous``, the intervals of the shares all hold together, and so do those of the pairs. Raises as
     ``estimate`` does.
     """
     shares = estimate(mechanism, labels, tally, confidence, simultaneous=simultaneous)
@@ -114,11 +115,11 @@ def estimate_sets(
 
 
 def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: float, most: int) -> MeanSize:
-    """Return the total.
+    """Return the mean number of values per person.
 
-    Few reports may show nothing of how much people differ. Then the interval reaches as far as that of people who have
-    all values or none, of whom the mean part of the values is as uncertain as the share of one value: no others vary
-    more (Bhatia and Davis 2000).
+    Few reports may not show how much people differ. Then the interval is at least as wide as for people who have all
+    values or none; for them the mean fraction of the values is as uncertain as the share of one value, and no other
+    distribution has a larger variance (Bhatia and Davis 2000).
     """
     value, size = float(frequency.sum()), len(frequency)
     if not np.isfinite(value):
@@ -137,21 +138,21 @@ def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: fl
 
 
 class _Levels(NamedTuple):
-    """P[a report supports both values], of a user who has both, and of any other."""
+    """P[a report supports both values] for a user who has both, and for any other user."""
 
     p: Fraction
     q: Fraction
 
 
 class _Moments(NamedTuple):
-    """Variances and covariances of one report's estimates of pairs: of both values, of each, and of both with each."""
+    """Variances and covariances of one report's estimates for pairs: of both values, of each, and of both with each."""
 
     both: Floats
     each: Floats
     together: Floats
 
     def plus(self, other: "_Moments", times: Floats) -> "_Moments":
-        """Return the sum of these and so many times others."""
+        """Return these moments plus ``times`` those of ``other``."""
         return _Moments(
             self.both + times * other.both,
             self.each + times[:, np.newaxis] * other.each,
@@ -160,7 +161,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(levels: tuple[Fraction, Fraction], both: Floats, single: Floats) -> _Moments:
-    """Return the moments at shares of ``both`` that there can be, and at estimates of each ``single`` value."""
+    """Return the moments at possible shares of ``both``, and at the estimates of each ``single`` value."""
     q, gap = float(levels[1]), float(levels[0] - levels[1])
     likely = (q + gap * both)[:, np.newaxis]
     each = (1 - gap) / 2 + gap * np.clip(single, both[:, np.newaxis], 1)
@@ -169,7 +170,7 @@ def _moments(levels: tuple[Fraction, Fraction], both: Floats, single: Floats) ->
 
 
 def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
-    """Return the estimates of pairs, with intervals that miss with ``alpha``, each or together."""
+    """Return the estimates of pairs, with intervals that miss with ``alpha``, each by itself or all together."""
     rows, values = 2 * len(seen.values), len(np.unique(seen.values))
     sure = -NormalDist().inv_cdf(alpha / 2 / max(values, 1))
     alpha = alpha / max(rows, 1) if simultaneous else alpha

@@ -30,7 +30,7 @@ _STRANGE = 16
 class ReportCommitter(Committer[Upload, UploadOutcome]):
     """A committer that forgets batch ids ``horizon`` days after they were received, some after each commit.
 
-    So no commit waits long for that.
+    Deleting a few at a time delays no commit for long.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
             _log.warning("old batch ids were not dropped: %s", error)
         except Exception:
             _log.exception("old batch ids could not be dropped")
-            self._forgotten = today  # an internal error does not go away by trying again
+            self._forgotten = today  # retrying does not help after an internal error
 
 
 class RefusalCounts:
@@ -84,7 +84,7 @@ class RefusalCounts:
         wake: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Count, and call ``wake`` whenever something is to be written again after a ``pause``."""
+        """Start without counts; ``wake`` is called when there are counts to write again after a ``pause``."""
         self._today = today
         self._wake = wake
         self._clock = clock

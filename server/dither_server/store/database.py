@@ -178,8 +178,8 @@ class Database:
             with alone, self._engine.connect() as connection:
                 connection.execution_options(**{WRITE: write})
                 if not write and connection.dialect.name == "postgresql":
-                    # SQLite reads one snapshot in any case. Without one, a day that is closed between two statements
-                    # would be read twice: as blocks, and as chunks.
+                    # SQLite reads one snapshot in any case. Without a snapshot, a day that is closed between two
+                    # statements would be read twice: as blocks, and as chunks.
                     connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
                     yield connection

@@ -145,7 +145,7 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
 
     While a collector has the file open, its log is read, too. If there is no log, SQLite would create one and leave it
     behind, possibly owned by another user, so that the collector could no longer open its own database. So SQLite is
-    told in that case that the file is immutable.
+    opened as immutable in that case.
     """
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode=ro{still}"

@@ -16,7 +16,7 @@ class RacedError(StoreError):
 
 
 def unwritten(path: str, error: OSError) -> DitherError:
-    """Return the error of a file that cannot be written: a full disk is a failure, all else a mistake in its name."""
+    """Return the error of a file that cannot be written: a StoreError if the disk is full, else a ParameterError."""
     problem = f"cannot be written: {error.strerror}"
     return StoreError(f"{path}: {problem}") if error.errno in FULL else ParameterError(path, problem)
 

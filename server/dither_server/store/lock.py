@@ -26,8 +26,8 @@ _COUNTING = 0x636F756E74
 def shared_lock(connection: sa.Connection) -> None:
     """Hold off ``exclusive_lock`` until the transaction ends; others may count in the meantime.
 
-    PostgreSQL waits without limit, unless its ``lock_timeout`` says otherwise; meanwhile uploads are answered 503.
-    SQLite has one writer at a time, so both functions do nothing there.
+    PostgreSQL waits without limit, unless its ``lock_timeout`` is set; until then uploads are answered 503. SQLite has
+    one writer at a time, so both functions do nothing there.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(_SHARED)

@@ -1,8 +1,8 @@
 """Choose a mechanism: the one with the least total error whose report fits the report budget.
 
 Every mechanism of listed answers is unbiased and has the total risk k·V(0) + V(1) - V(0) whatever the frequencies, so
-for given k, ε and (if reports repeat) ε∞ they can be ranked before anything is known. Those for sets are ranked by
-their worst case: the set response with values that half of all users have, privset with sets of maximum size.
+for given k, ε and (if reports repeat) ε∞ they can be ranked before the survey. Those for sets are ranked by their worst
+case: the set response with values that half of all users have, privset with sets of maximum size.
 """
 
 from collections.abc import Mapping
@@ -49,8 +49,8 @@ def candidates(
 ) -> list[Candidate]:
     """Return every mechanism of ``items`` that fits, best first; ties go to the shorter, then to the simpler one.
 
-    ``promises`` are what mechanisms may rely on: those of the question (``Question.promises``), and ``report_budget``.
-    Raises ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
+    ``promises`` are the limits that mechanisms may rely on: ``Question.promises`` and ``report_budget``. Raises
+    ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
@@ -96,7 +96,7 @@ def _best(
     items: Items,
     promises: tuple[tuple[str, int], ...],
 ) -> Mechanism:
-    """Cache the choice for all metrics of a shape: trying every mechanism takes 1,000 times as long as the rest."""
+    """Return the best mechanism; cached, because trying every mechanism takes 1,000 times as long as the rest."""
     ranked = candidates(
         size, epsilon, permanent_epsilon, items=items, promises={**dict(promises), "report_budget": budget}
     )
@@ -114,14 +114,14 @@ def _best(
 def _calibrated(
     families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
 ) -> list[Mechanism]:
-    """Return the families' mechanisms for a survey, without families that have none for it."""
+    """Return the calibrated mechanisms of the families that support this survey."""
     found: list[Mechanism] = []
     for family in families:
         relied = {key: promise for key, promise in promises.items() if key in family.keys}
         try:
             found.append(family.configure(size, {**parameters, **relied}))
         except ParameterError as error:
-            # No field is small enough for its table; or a required promise is missing, or one is too large.
+            # No field is small enough for the family's table, or a promise that it needs is missing or too large.
             if error.place not in {"symbols", "order", "at_most"}:
                 raise
     return found

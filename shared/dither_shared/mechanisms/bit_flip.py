@@ -1,4 +1,4 @@
-"""Microsoft's dBitFlipPM: a few bits of the histogram's row, always the same ones, drawn once for each value."""
+"""Microsoft's dBitFlipPM: report a fixed few bits of the histogram's row, drawn once for each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class BitFlip(ChainOfBits):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, bits: int = 16) -> Self:
-        """Return the mechanism of ``bits`` bits, or of as many as there are values."""
+        """Return the mechanism with ``bits`` bits, at most one per value."""
         size = checked_size(size)
         bits = min(bits, size)
         odds = exp_below(checked_epsilon(epsilon) / min(bits, 2))
@@ -74,7 +74,7 @@ class BitFlip(ChainOfBits):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by ``epsilon`` and ``bits``."""
+        """Return the mechanism for the given ``epsilon`` and ``bits``."""
         numbers = cls._with_epsilon(parameters)
         if "bits" not in numbers:
             return cls.calibrate(size, numbers["epsilon"])
@@ -82,7 +82,7 @@ class BitFlip(ChainOfBits):
 
     @cached_property
     def permanent_stage(self) -> Self:
-        """All of it is drawn once."""
+        """The mechanism itself, because its reports are permanent draws."""
         return self
 
     def ratio_after(self, reports: int) -> Fraction:
@@ -93,7 +93,7 @@ class BitFlip(ChainOfBits):
 
     @property
     def weight_moments(self) -> tuple[float, float]:
-        """Count the window's marked bit, which is there for d of k devices, whatever the value."""
+        """Mean and variance of the ones; d of k devices have a marked bit in their window, for every value."""
         a, b, there = float(self.a), float(self.b), float(self.coverage)
         return (
             self.bits * b + there * (a - b),
@@ -101,6 +101,6 @@ class BitFlip(ChainOfBits):
         )
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the bucket's place in the window, if the window covers it."""
+        """Return the index of the bucket in the window, if the window covers it."""
         place = (index_of(item, self.size) - cohort) % self.size
         return (place,) if place < self.bits else ()

@@ -1,4 +1,4 @@
-"""Mechanisms whose reports pass through two channels: the permanent draw of the marked cells, and then fresh noise.
+"""Mechanisms whose reports pass through two channels: the permanent draw of the marked cells, and then new noise.
 
 ``randomize`` composes the two. A device with memory calls them one by one: the permanent draw once for ever, from a
 keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
@@ -97,7 +97,7 @@ class UnaryBits(ChainOfBits):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns the rows in which its bit is 1."""
+        """The law of two levels: a value owns the rows in which its bit is 1."""
         return two_level_bits(self.ratio, self.b, self.size)
 
     @property

@@ -22,7 +22,7 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Sketch(Mechanism):
-    """The part that both sketches share: an open domain, ``cohorts`` hash functions onto ``bits`` columns.
+    """The base of both sketches: an open domain, and ``cohorts`` hash functions onto ``bits`` columns.
 
     Two values share their column in one function of m, so q is an average over hash functions. With the functions
     fixed, the estimate of v carries a bias of variance Σ_(u≠v) f_u² / (cohorts · (m - 1)) that more reports do not
@@ -46,7 +46,7 @@ class Sketch(Mechanism):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by ``epsilon``, ``bits`` and ``cohorts``."""
+        """Return the mechanism for the given ``epsilon``, ``bits`` and ``cohorts``."""
         numbers = cls._with_epsilon(parameters)
         shape = {key: checked_count(numbers[key], key, 1, 1 << 16) for key in ("bits", "cohorts") if key in numbers}
         return cls._shaped(size, numbers["epsilon"], **shape)
@@ -72,7 +72,7 @@ class Sketch(Mechanism):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """None: its columns are drawn by SHAKE-256."""
+        """Raise ParameterError, because columns are drawn by SHAKE-256."""
         raise ParameterError(
             "mechanism",
             f"{self.name} needs SHAKE-256, which browsers lack; leave mechanism out, for a sketch that uses SHA-256",
@@ -124,7 +124,7 @@ class CountMeanSketch(Sketch, ChainOfBits):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns the rows in which its column is 1; two values share most of them in the same column."""
+        """The law of two levels: a value owns the rows in which its column is 1."""
         return two_level_bits(self.ratio, self.b, 2)
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
@@ -175,12 +175,12 @@ class HadamardCountMeanSketch(Sketch):
 
     @property
     def marks(self) -> int:
-        """One symbol in each row."""
+        """The number of rows, because a value marks one symbol in each."""
         return self.bits
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns half of the symbols; two values share half of these, or all if their columns are equal."""
+        """The law of two levels: a value owns half of the symbols; values of different columns share half of these."""
         return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4))
 
     @property

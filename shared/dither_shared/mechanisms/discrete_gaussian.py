@@ -14,12 +14,11 @@ from .checks import index_of
 from .numeric import NumericMechanism, checked_points, points_of
 
 MIN_DELTA, MAX_DELTA = 1e-12, 0.01
-"""Below the least, the part cut off below 2^-64 would matter; above the most, the promise fails for one user in a
-hundred.
+"""Range of δ: below it, the noise cut off below 2^-64 would matter; above it, over 1% of users may have no guarantee.
 """
 
 MIN_DEVIATION, MAX_DEVIATION = Fraction(1, 16), 1 << 12
-"""Steps of the narrowest noise, which is none at 2^-64, and of the widest, with some 70,000 cells in a tally."""
+"""Range of σ in steps: the narrowest noise is 0 to within 2^-64, the widest needs some 70,000 cells in a tally."""
 
 _BITS = 15
 """Binary places of the calibrated deviation: at most 0.01% more noise than needed."""
@@ -110,7 +109,7 @@ class DiscreteGaussian(NumericMechanism):
         return (index_of(item, self.size) + self._widest,)
 
     def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
-        """Return the law of the noise, at its place."""
+        """Return the law of the noise, shifted to the point."""
         before = index_of(item, self.size)
         zero = (Fraction(0),)
         return (*zero * before, *self._noise.probabilities, *zero * (self.size - 1 - before))
@@ -147,7 +146,7 @@ def gaussian_noise(deviation: Fraction) -> tuple[int, ...]:
 
 
 def _delta(noise: tuple[int, ...], apart: int, ratio: Fraction) -> Fraction:
-    """Return δ of two points that are ``apart`` steps apart; by symmetry it is the same both ways."""
+    """Return δ of two points that are ``apart`` steps apart; it is symmetric in the points."""
     gap = (0,) * apart
     return divergence(noise + gap, gap + noise, ratio)
 

@@ -135,7 +135,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by both ε, and by ``resolution`` and either ``steps`` or ``for``."""
+        """Return the mechanism for both ε, ``resolution``, and either ``steps`` or ``for``."""
         numbers = cls._with_epsilon(parameters)
         shape = {
             key: checked_count(numbers[key], key, 1, most)
@@ -154,12 +154,12 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def permanent_draws(self) -> int | None:
-        """One for each cell."""
+        """The number of cells, because each cell has one permanent draw."""
         return self.cells if self.memoised else None
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns its cell; the two ends, and the point one step above the first, never share a cell."""
+        """The law of two levels: a value owns its cell; both ends, and the point one step above 0, share none."""
         return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), Fraction(0) if self.steps > 1 else None)
 
     @property
@@ -169,7 +169,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def stored_draws(self) -> tuple[object, ...]:
-        """Those of the chain; the cell of a point follows from the cohorts."""
+        """The arguments of the chain; the cell of a point follows from the number of cohorts."""
         return self._stored
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

@@ -56,12 +56,12 @@ class HadamardResponse(Mechanism):
 
     @property
     def marks(self) -> int:
-        """Half of the symbols."""
+        """The number of owned symbols, half of all."""
         return self.cells // 2
 
     @property
     def max_size(self) -> int:
-        """Every row of the matrix except the first can stand for a value."""
+        """The number of rows of the matrix except the first: each can stand for a value."""
         return self.cells - 1
 
     @property

@@ -84,7 +84,7 @@ class LocalHashing(ChainOfSymbols):
 
     @property
     def max_size(self) -> int:
-        """Every vector can stand for a value."""
+        """The number of vectors, because each can stand for a value."""
         return self.cohorts
 
     @property
@@ -102,7 +102,7 @@ class LocalHashing(ChainOfSymbols):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns a symbol of each seed; two values collide under 1/g of the seeds."""
+        """The law of two levels: a value owns one symbol of each seed; two values collide under 1/g of the seeds."""
         g, third = self.symbols, None
         if self.size > 2:  # on the line of 0 and 1; over two elements, where there is no third, off it
             third = Fraction(0) if g > 2 else Fraction(1, 8)

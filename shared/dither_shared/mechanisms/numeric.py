@@ -26,7 +26,7 @@ MAX_RESOLUTION = 128
 
 @dataclass(frozen=True, kw_only=True)
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports say where an answer is on a grid, with an unbiased score of the mean.
+    """A mechanism for answers on a grid, whose reports have an unbiased score of the mean.
 
     All variances are per user, in squares of the range, and from noise alone: n·Var[estimated mean] for fixed answers.
     If users are drawn from a population, the variance of their answers is added.
@@ -39,7 +39,7 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def mean_score(self, cell: int, cohort: int = 0) -> Fraction:
-        """Return what a report of ``cell`` in ``cohort`` adds to the sum of scores: its expectation is the share x."""
+        """Return the score of a report of ``cell`` in ``cohort``: its expectation is the share x."""
 
     @abstractmethod
     def mean_variance(self, item: Item) -> Fraction:

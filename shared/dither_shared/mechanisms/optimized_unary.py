@@ -23,9 +23,9 @@ class OptimizedUnary(UnaryBits):
         ε = ln( p(1-q)/(q(1-p)) ) = ln((1-q)/q),   n·Var = 4e^ε/(e^ε-1)² + f.
 
     With a permanent part (L-OSUE; Arcolezi, Couchot, Al Bouna and Xiao 2021) the permanent bits are these at ε∞, and
-    each report keeps a permanent bit with probability c and turns it with 1 - c. A half stays a half, so the report
-    again has p = 1/2, and q = 1/(e^ε₁ + 1) if c = (ab-1)/(ab+a-b-1), a = e^ε∞, b = e^ε₁: memoisation costs nothing
-    in the variance of one report.
+    each report keeps a permanent bit with probability c and flips it with 1 - c. A half stays a half, so the report
+    again has p = 1/2, and q = 1/(e^ε₁ + 1) if c = (ab-1)/(ab+a-b-1), a = e^ε∞, b = e^ε₁: memoisation costs nothing in
+    the variance of one report.
 
     ``raised`` is q of one report, ``permanent_raised`` that of the permanent draw; both are rounded up to multiples
     of 2^-64, and c is rounded down.

@@ -91,7 +91,7 @@ class PrefixSketch(ProjectiveBuckets):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by both ε and ``buckets``, of ``characters`` and ``length``."""
+        """Return the mechanism for the given ε and ``buckets``, and strings of ``characters`` and ``length``."""
         numbers = cls._with_epsilon(parameters)
         shape = {
             key: checked_count(numbers[key], key, 1, 1 << 16)
@@ -149,7 +149,7 @@ class PrefixSketch(ProjectiveBuckets):
         return stretch * margin * math.sqrt(self.variance() * WEIGHT / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
-        """Return what a level reports of an item: its first symbols or, at the confirming level, all of it."""
+        """Return the part of an item that a level reports: its first symbols or, at the confirming level, all."""
         whole = bytes_of(item)
         return whole if level == self.confirming else whole[: self.levels[level]]
 

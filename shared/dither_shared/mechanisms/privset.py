@@ -112,7 +112,7 @@ class PrivSet(Chained):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by its ``keys``, of which it must have ``epsilon`` and ``at_most``."""
+        """Return the mechanism for the given ``keys``; ``epsilon`` and ``at_most`` are required."""
         numbers = cls._with_epsilon(parameters)
         if "at_most" not in numbers:
             raise ParameterError("at_most", "missing; privset needs the maximum number of values in an answer")
@@ -155,7 +155,7 @@ class PrivSet(Chained):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A set owns the subsets that meet its marks; a full set and the empty set share the fewest."""
+        """The law of two levels: a set owns the subsets that meet its marks; a full and an empty set share fewest."""
         beside, both = self.cells - self.subset, 2 * self.at_most
         missed = 1 - _chance(self.size, self.at_most, self.subset)
         neither = Fraction(perm(beside, both), perm(self.cells, both))
@@ -163,7 +163,7 @@ class PrivSet(Chained):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """The probability of a subset that meets the marks, its size, and the sizes of sets and of the list."""
+        """The threshold of P[a subset meets the marks], its size, and the sizes of sets and of the list."""
         return {
             "inside": threshold_text(self.inside),
             "subset": self.subset,

@@ -45,7 +45,7 @@ class ProjectiveSketch(ProjectiveBuckets):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by both ε and ``buckets``."""
+        """Return the mechanism for both ε and ``buckets``."""
         numbers = cls._with_epsilon(parameters)
         shape = {key: checked_count(numbers[key], key, 2, 1 << 16) for key in ("buckets",) if key in numbers}
         return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **shape)

@@ -82,7 +82,7 @@ class RandomizedResponse(ChainOfSymbols):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by ``truth`` or by ``epsilon``, but not both, and ``permanent_epsilon``."""
+        """Return the mechanism for ``truth`` or ``epsilon``, but not both, and ``permanent_epsilon``."""
         size = checked_size(size)
         if "truth" not in parameters:
             numbers = cls._with_epsilon(parameters)

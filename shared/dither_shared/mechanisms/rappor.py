@@ -150,7 +150,7 @@ class Rappor(ChainOfBits):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by f, p and q, or by epsilon and permanent_epsilon."""
+        """Return the mechanism for f, p and q, or for epsilon and permanent_epsilon."""
         numbers = cls._numbers(parameters)
         widths = {key: numbers[key] for key in ("bits", "hashes", "cohorts") if key in numbers}
         counts = {key: checked_count(value, key, 1, MAX_COHORTS) for key, value in widths.items()}

@@ -85,7 +85,7 @@ class SetResponse(ChainOfSymbols):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by ``epsilon``, ``permanent_epsilon`` and ``window``."""
+        """Return the mechanism for ``epsilon``, ``permanent_epsilon`` and ``window``."""
         numbers = cls._with_epsilon(parameters)
         window = checked_count(numbers["window"], "window", 1, _WIDEST) if "window" in numbers else None
         return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), window=window)

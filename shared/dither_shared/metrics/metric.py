@@ -10,7 +10,7 @@
     report_budget = 64                    # ... in at most this many bytes
     period = "day"                        # at most one report per day, week, month, or "once"
     of = "furthest"                       # formed by the device of its own events in a period (events.py)
-    after = "7 days"                      # no report before the device has been in use so long
+    after = "7 days"                      # no report before the device has been in use this long
     one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
     strata = {platform = ["linux", "mac"]}  # attributes that are not secret, sent in the clear beside a report

@@ -64,7 +64,7 @@ class DiscoveryQuestion(Question):
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
-        """Return the question of the table ``discover``."""
+        """Parse the table ``discover`` of a definition, and return its question."""
         if "candidates" in fields:
             raise ParameterError(
                 "discover",

@@ -64,7 +64,7 @@ def _rows(mechanism: Mechanism, users: Iterable[Item], entropy: Entropy) -> Iter
 
 
 Measures = Mapping[str, Any]
-"""What a trial measured, by name: numbers, or None if a measure is not defined."""
+"""The measures of a trial by name: numbers, or None if a measure is not defined."""
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:

@@ -84,9 +84,10 @@ class NumberDistribution:
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
     def shares(self, points: int) -> Floats:
-        """Return the shares after random rounding: that of v below i is the mean share of answers below i - 1 to i.
+        """Return the share of each point after random rounding.
 
-        The mean over a step is that over the middles of ``_PARTS`` even parts of it.
+        The share of points below i is the mean, over places x from i - 1 to i, of the share of answers below x. This
+        mean is taken over the midpoints of ``_PARTS`` equal parts of the step.
         """
         form = _SHAPES[self.kind]
         parts = (np.arange((points - 1) * _PARTS) + 0.5) / ((points - 1) * _PARTS)

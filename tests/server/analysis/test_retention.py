@@ -162,7 +162,9 @@ def test_answer_has_the_columns_that_it_declares() -> None:
 
 def test_metrics_without_retention_are_refused() -> None:
     plain = parse_metrics('[metrics.theme]\ntype = "choice"\nvalues = ["0", "1"]\nepsilon = 1.0')["theme"]
-    with pytest.raises(ParameterError, match='theme: has no retention; a metric with of = "weeks-since-first-use" has'):
+    with pytest.raises(
+        ParameterError, match='theme: has no retention; only a metric with of = "weeks-since-first-use" does'
+    ):
         rows(plain, [])
     part = kept(("0", "1", "2"), 'mechanism = "bit-flip"\nbits = 2\nepsilon = 2.0')
     with pytest.raises(ParameterError, match='kept: has no retention with bit-flip; set mechanism = "auto"'):

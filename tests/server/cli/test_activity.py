@@ -75,7 +75,7 @@ def test_active_devices_are_counted(collected: Path) -> None:
 
 
 def test_metrics_of_other_kinds_are_refused(collected: Path) -> None:
-    assert 'exported: has no retention; a metric with of = "weeks-since-first-use" has' in told(
+    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in told(
         invoke(collected, "retention", "exported")
     )
     assert "kept: does not count devices" in told(invoke(collected, "active", "kept"))

@@ -126,7 +126,9 @@ def test_of_no_reports_nothing_is_known_but_that_it_is_a_share() -> None:
 def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = made("subset-selection", {"epsilon": 1.0})
     monkeypatch.setattr(type(mechanism), "joint_support", None)
-    with pytest.raises(ParameterError, match="mechanism: subset-selection does not say how its supports hang together"):
+    with pytest.raises(
+        ParameterError, match="mechanism: subset-selection does not define the joint law of its supports"
+    ):
         sums_of(mechanism, drawn(mechanism, 10, np.random.default_rng(1)), ROWS, 0.05)
 
 

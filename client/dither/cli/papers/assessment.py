@@ -103,7 +103,7 @@ def _data(about: AppTelemetry) -> Fact:
 
 
 def _criteria(about: AppTelemetry) -> Sequence[Fact]:
-    """Answer the nine criteria of WP 248, as far as settings tell."""
+    """Answer the nine criteria of WP 248, as far as the settings allow."""
     op = about.operator
     named = ", ".join(one.name for one in about.metrics if one.tier == "sensitive")
     large = (

@@ -83,7 +83,7 @@ class Operator:
 
     @classmethod
     def example(cls) -> str:
-        """Return a file to fill in: each key with what it means."""
+        """Return a template of the file, with each key and its meaning."""
         needed = [f'# {_comment(one)}\n{one.name} = ""' for one in _keys(cls)]
         others = [f"{one.name} = {_toml(one.default)}  # {one.metadata['about']}" for one in _keys(cls, needed=False)]
         return "\n".join([_HEAD, *needed, _REST, *others]) + "\n"

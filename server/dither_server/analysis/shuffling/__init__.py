@@ -1,7 +1,7 @@
-"""The ε of a report for an observer who sees the reports of many people without order or names."""
+"""Compute the ε of a report against an observer who sees the reports of many people without order or names."""
 
 MOST_REPORTS = 10**10
-"""Reports of the largest shuffle that the bounds take."""
+"""Maximum number of reports of a shuffle that the bounds support."""
 
 MOST_OWN = 10**6
-"""Reports of one device that the bounds take together."""
+"""Maximum number of reports of one device that the bounds support."""

@@ -1,4 +1,4 @@
-"""The ε of a report in a shuffled batch, by the better of two bounds, for one batch and for several."""
+"""Compute the ε of a report in shuffled batches, one or several, by the better of two bounds."""
 
 import math
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ CONDITIONS = (
     "a device has at most the stated number of reports, per batch and in total, and draws each independently: each "
     "further report adds its own ε",
 )
-"""What must be true for any of these numbers to be."""
+"""The assumptions under which these bounds hold."""
 
 
 _LEAST_GAIN = 0.01
-"""The share of a sum that a δ must save to be worth it."""
+"""Minimum relative gain for which composition spends a δ."""
 
 
 @dataclass(frozen=True)
 class Amplified:
-    """The privacy loss of a report to an observer of all ``reports`` of a shuffled batch; no number is below the truth.
+    """Upper bounds of the privacy loss of a report to an observer of all ``reports`` of a shuffled batch.
 
-    - ``local``: ε₀, its loss without the shuffle, which holds whatever becomes of the batch;
-    - ``generic``: an ε with ``delta`` for any mechanism of that ε₀, None where there is no amplification;
-    - ``blanket``: the same by the law of the mechanism, None where it has more than two levels and too many reports;
+    - ``local``: ε₀, its loss without the shuffle, which holds in any case;
+    - ``generic``: an ε with ``delta`` that holds for any mechanism of that ε₀, None if there is no amplification;
+    - ``blanket``: an ε from the law of the mechanism, None if it has more than two levels and too many reports;
     - ``reason``: why there is no amplification, or None;
-    - ``own``: how many reports of one device these bounds are of, all together, in this batch or in several such.
+    - ``own``: the number of reports of one device that the bounds cover together, in this batch or in several such.
     """
 
     reports: int
@@ -49,24 +49,24 @@ class Amplified:
 
     @property
     def unshuffled(self) -> float:
-        """The ε, with no δ, of the device's own reports if nobody shuffles: ε₀ of each."""
+        """The ε, without a δ, of the device's own reports if they are not shuffled: the sum of their ε₀."""
         return float_above(self.own * Fraction(self.local))
 
     @property
     def best(self) -> float:
-        """The least of the bounds; ``unshuffled`` where there is none, and never above it."""
+        """The least of the bounds, at most ``unshuffled``, which is also the value if there is no bound."""
         return min(bound for bound in (self.unshuffled, self.generic, self.blanket) if bound is not None)
 
     @property
     def lost(self) -> float:
-        """The δ of ``best``: none where it takes no shuffle."""
+        """The δ of ``best``: 0 if ``best`` does not rely on the shuffle."""
         return self.delta if self.best < self.unshuffled else 0.0
 
     def after(self, batches: int) -> tuple[float, float]:
-        """Return (ε, δ) of ``batches`` batches of as many reports, if one device has ``own`` reports in each of them.
+        """Return (ε, δ) of ``batches`` such batches, if one device has ``own`` reports in each of them.
 
-        That is the sum or, if it is a hundredth less, the optimal composition, which takes ``delta`` once more.
-        Without amplification it is the sum of ε₀, with no δ. Raises ParameterError for no batches, or if δ reaches 1.
+        This is the sum or, if that is at least 1% less, the optimal composition, which spends ``delta`` once more.
+        Without amplification it is the sum of ε₀, without a δ. Raises ParameterError for no batches, or if δ reaches 1.
         """
         each, delta = Fraction(self.best), Fraction(self.lost)
         part = Part(each, batches, delta)
@@ -82,11 +82,11 @@ class Amplified:
 
 
 def amplified(mechanism: Mechanism, reports: int, delta: float, forged: float = 0.0, own: int = 1) -> Amplified:
-    """Return what ``own`` reports of a device tell among ``reports``, a share ``forged`` of which hides nobody.
+    """Return the loss of ``own`` reports of a device among ``reports``, of which a share ``forged`` hides nobody.
 
-    However these lie in batches: in one, or in several of as many reports at least. It is true under ``CONDITIONS``
-    alone. Half a second, or a few for 10^9 reports. Raises ParameterError for no reports, in a batch or of the device,
-    for a δ that is not between 0 and 1, and for a share that is not from 0 to below 1.
+    The reports of the device may be in one batch, or in several of at least ``reports`` each. The result holds only
+    under ``CONDITIONS``. It takes half a second, or a few seconds for 10^9 reports. Raises ParameterError if a batch or
+    the device has no reports, for a δ that is not between 0 and 1, and for a share that is not from 0 to below 1.
     """
     if not 0 <= forged < 1:
         raise ParameterError("forged", f"{forged!r} is not a share from 0 to below 1")
@@ -107,7 +107,7 @@ def _amplified(mechanism: Mechanism, honest: int, delta: float, own: int) -> Amp
 
 
 def _reason(mechanism: Mechanism) -> str | None:
-    """Return why a shuffle adds nothing to what the mechanism promises, or None."""
+    """Return why shuffling does not amplify the privacy of the mechanism; None if it does."""
     if mechanism.memoised:
         return "reports of one device repeat its permanent draw in its own cohort, so shuffling does not separate them"
     if mechanism.delta:

@@ -1,8 +1,8 @@
-"""What shuffling is worth to a mechanism of two levels, or of few reports: the privacy blanket.
+"""Bound the ε of shuffled reports by the privacy blanket, for mechanisms of two levels and for few reports.
 
-With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Those that are so drawn hide
-the one in question, even if all other reports are known (Balle, Bell, Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837,
-lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and overlap of the law,
+With probability γ a report is independent of its value: it is drawn from μ. These draws hide the report in question,
+even if all other reports are known (Balle, Bell, Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837, lemma 5.3): among n
+reports, with E = e^ε and r, s, o the ratio, share and overlap of the law,
 
     δ(ε) = E[(X_1 + … + X_n)_+]/n,      X = 0          with probability 1 - γ, and with γ times
                                              r - E     s - o           (the first value alone owns the report)
@@ -10,12 +10,12 @@ lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and over
                                              r (1-E)   o               (both)
                                              1 - E     1 - 2s + o      (none).
 
-More overlap makes δ less, for both pairs of values that it moves have one mean, and those that it moves to lie between
-the others. So the least overlap of any two values is safe for all.
+A larger overlap decreases δ: it moves probability from the outer two values of X to the two between them, which have
+the same mean. So the least overlap of any two values is safe for all.
 
-For other laws of few reports X is that of ``envelope.py``. The law of the sum is exact but for this: each X is split on
-a lattice such that it keeps its mean. That makes δ more, never less (Jensen), and the lattice is so fine that the
-variance grows by less than a thousandth.
+For other laws and few reports, ``envelope.py`` defines X. The law of the sum is exact except that each X is split
+between neighbouring points of a lattice such that it keeps its mean. By Jensen's inequality this can only increase δ,
+and the lattice is so fine that the variance grows by less than a thousandth.
 """
 
 import math
@@ -30,10 +30,10 @@ from .generic import MARGIN, checked_shuffle, group_epsilon
 from .lattice import OUTSIDE, StepLaw, TiltedSum
 
 _ADDED, _LEAST_ADDED = 1e-3, 1e-5
-"""The share of the variance that a lattice may add; and that it may add if it is small."""
+"""Maximum relative increase of the variance by a lattice; the second value is used if the lattice stays small."""
 
 _FEW_POINTS, _MOST_POINTS = 1 << 14, 1 << 20
-"""A small lattice, a millisecond each, and the largest one, a tenth of a second each, about."""
+"""Points of a small lattice, about a millisecond each, and of the largest, about a tenth of a second each."""
 
 _COARSEST = 60
 """The lattice is from 2^60 times to 2^-60 times the greatest value."""
@@ -45,8 +45,8 @@ Law = TwoLevel | FiniteLaw
 def blanket_epsilon(law: Law, reports: int, delta: float, own: int = 1) -> float:
     """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among ``reports`` honest reports.
 
-    It holds for all of ``own`` reports of one device together, in one batch or in several of as many reports. Never
-    above ``own`` times ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
+    It holds for ``own`` reports of one device together, in one batch or in several of ``reports`` each. It is at most
+    ``own`` times ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
     """
     odds = float_above(law.ratio)
     most = math.log(odds) * (1 + 1e-15)
@@ -69,7 +69,7 @@ def blanket_delta(law: Law, reports: int, after: float) -> float:
 
 
 def _excess(law: TiltedSum) -> float:
-    """Return E[S_+ e^(-λS)] after the tilt λ, or a little more: what the window and rounding may cost is added."""
+    """Return an upper bound of E[S_+ e^(-λS)] after the tilt λ, including the errors of window and rounding."""
     above = law.places > 0
     places = law.places[above]
     weights = places * np.exp(-law.tilt * places)
@@ -79,7 +79,7 @@ def _excess(law: TiltedSum) -> float:
 
 
 def _steps(law: Law, after: float) -> StepLaw | None:
-    """Return the law of X, or None if it is never positive or, for a finite law, hardly ever."""
+    """Return the law of X, or None if X is never positive or, for a finite law, too seldom."""
     if isinstance(law, FiniteLaw):
         return law.steps(after)
     odds, share, overlap = float_above(law.ratio), float(law.share), float(law.overlap)
@@ -92,10 +92,10 @@ def _steps(law: Law, after: float) -> StepLaw | None:
 
 
 def _unit(steps: StepLaw, count: int) -> float:
-    """Return the coarsest step of a lattice that adds little variance or, if that is too fine, the finest there is.
+    """Return the coarsest step of a lattice that adds little variance, but at least the finest allowed step.
 
-    It divides the greatest value, or the other way round, so that this one and 0 lie on the lattice; with many reports
-    all others then lie next to it.
+    The step divides the greatest value or is a multiple of it, so that this value and 0 lie on the lattice; with many
+    reports all other values then are close to lattice points.
     """
     tilt, greatest = steps.tilt_to(0.0), float(steps.values.max())
     weights, (_, variance) = steps.tilted(tilt), steps.moments(tilt)
@@ -110,7 +110,7 @@ def _unit(steps: StepLaw, count: int) -> float:
 
 
 def _split(steps: StepLaw, unit: float) -> StepLaw:
-    """Return steps on a lattice, in units of it: each value goes to its two neighbours, such that it keeps its mean."""
+    """Return steps on a lattice, in units of it: each value is split between its neighbours and keeps its mean."""
     exact = steps.values / unit
     below = np.floor(exact)
     values, places = np.unique(np.concatenate([below, below + 1]), return_inverse=True)

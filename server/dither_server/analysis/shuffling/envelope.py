@@ -1,23 +1,23 @@
-"""What shuffling is worth to any mechanism of few reports, such as those of numbers: one blanket for all values.
+"""Bound the ε of few shuffled reports of any mechanism, such as those of numbers, by one blanket for all values.
 
 A report of value x is y with P[y|x]. With ω(y) = min_x P[y|x] and γ = Σ ω, each report is, with probability γ, drawn
-from ω/γ whoever sent it, and hides the one in question (Balle, Bell, Gascón and Nissim, CRYPTO 2019, lemma 5.3). For
-two values a and b among n reports, with E = e^ε,
+from ω/γ independently of its value, and then hides the report in question (Balle, Bell, Gascón and Nissim, CRYPTO 2019,
+lemma 5.3). For two values a and b among n reports, with E = e^ε,
 
     δ_ab(ε) = E[(X_1 + … + X_n)_+]/n,    X = 0 with probability 1 - γ,
                                           X = (P[y|a] - E P[y|b])/ω(y) with probability ω(y) of each y.
 
-Whatever a and b are, E[X] = 1 - E. So one law is enough for all pairs: let Π(t) = max_ab E[(X_ab - t)_+]. As a maximum
-of convex functions Π is convex; it is 1 - E - t on the far left, where all are, and 0 on the far right; so it is
-E[(X* - t)_+] of one law X*, and E[f(X_ab)] <= E[f(X*)] for every convex f (a line and a mixture of (· - t)_+). With
-f(x) = E[(x + Z)_+] for independent Z, the steps of a sum can be replaced by X* one after the other, and each time
-E[(·)_+] grows. So max_ab δ_ab(ε) <= E[(X*_1 + … + X*_n)_+]/n.
+E[X] = 1 - E for all a and b. So one law is enough for all pairs: let Π(t) = max_ab E[(X_ab - t)_+]. As a maximum of
+convex functions Π is convex; it is 1 - E - t on the far left, like every pair's function, and 0 on the far right; so it
+is E[(X* - t)_+] of one law X*, and E[f(X_ab)] <= E[f(X*)] for every convex f (a line and a mixture of (· - t)_+). With
+f(x) = E[(x + Z)_+] for independent Z, the steps of a sum can be replaced by X* one after the other, and no replacement
+decreases E[(·)_+]. So max_ab δ_ab(ε) <= E[(X*_1 + … + X*_n)_+]/n.
 
-Π is taken at the points of a lattice and is linear in between, which is no less, since Π is convex. E[(X - t)_+] of one
-pair there is that of X with each value split to its two neighbours such that it keeps its mean. Where one pair is the
-greatest at three points, the probability of the middle one is that pair's; elsewhere it is a second difference of Π, or
-left of 0 of E[(t - X)_+], which has the same, and ``_SLACK`` is added for what floats lose. Probabilities that are too
-large make δ too large.
+Π is evaluated at the points of a lattice and interpolated linearly, which is an upper bound because Π is convex. At
+these points E[(X - t)_+] of a pair equals that of X with each value split between its two neighbours such that it keeps
+its mean. If one pair attains the maximum at three neighbouring points, the probability of the middle point is that
+pair's; otherwise it is the second difference of Π or, left of 0, of E[(t - X)_+], which is the same, and ``_SLACK`` is
+added for rounding. Overestimated probabilities can only increase δ.
 """
 
 import math
@@ -34,36 +34,36 @@ from ...tally.arrays import Floats
 from .lattice import StepLaw
 
 _POINTS, _MOST_POINTS = 256, 1 << 15
-"""About as many points of the lattice lie in the range of X; more, if its greatest value is near 0; and the most."""
+"""Approximate number of lattice points in the range of X, more if its greatest value is near 0; and the maximum."""
 
 _MOST_WORK = 1 << 22
-"""The square of the number of values, times that of reports: with more, there is no bound of this kind."""
+"""Maximum of values² times possible reports for which this bound is computed."""
 
 _SLACK = 1e-12
-"""The rounding of a second difference, relative to the sums over some hundred points that it is taken of."""
+"""Bound of the rounding error of a second difference, relative to the sums over some hundred points in it."""
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteLaw:
-    """The law of a report: ``odds`` holds P[y|x]/ω(y) of each value x (rows) and report y; ``common`` holds ω(y)."""
+    """The law of a report: ``odds`` holds P[y|x]/ω(y) for each value x (rows) and report y; ``common`` holds ω(y)."""
 
     odds: Floats
     common: Floats
     ratio: Fraction
 
     def alone(self, after: float) -> float:
-        """Return max_ab E[(X_ab)_+] for ε = ``after``: the δ of one report that nobody hides."""
+        """Return max_ab E[(X_ab)_+] for ε = ``after``: the δ of a single report without any other."""
         return max(float((np.maximum(one - math.exp(after) * self.odds, 0.0) @ self.common).max()) for one in self.odds)
 
     def steps(self, after: float) -> StepLaw | None:
-        """Return X* for ε = ``after``; None where X is never positive, or so seldom that the lattice has no room."""
+        """Return X* for ε = ``after``; None if X is never positive, or too seldom for the size of the lattice."""
         more = math.exp(after)
         low, high = self.odds.min(axis=0), self.odds.max(axis=0)
         least, greatest = float((low - more * high).min()), float((high - more * low).max())
         if greatest <= 0 or greatest - least > _MOST_POINTS * greatest:
             return None
         unit = math.ldexp(greatest, -max(0, math.ceil(math.log2(_POINTS * greatest / (greatest - least)))))
-        zero = 2 - math.floor(least / unit)  # the place of 0; two points are free at either end
+        zero = 2 - math.floor(least / unit)  # the index of 0, with two free points at either end
         masses = self._masses(more, unit, zero, zero + math.ceil(greatest / unit) + 3)
         kept = masses > 0
         values = unit * (np.flatnonzero(kept) - zero).astype(float)
@@ -88,13 +88,13 @@ class FiniteLaw:
 
 
 class _Greatest:
-    """max_ab E[(X_ab - t)_+] at the points t of a lattice, in units of it, with the pair at which it is found."""
+    """max_ab E[(X_ab - t)_+] at the points t of a lattice, in units of it, with the pair that attains it."""
 
     def __init__(self, points: int) -> None:
         self._best, self._pair, self._mass = np.full(points, -1.0), np.zeros(points, np.int64), np.zeros(points)
 
     def add(self, masses: Floats, first: int) -> None:
-        """Take the pairs of the value ``first`` with each other value, whose probabilities are a row each."""
+        """Include the pairs of the value ``first`` with each other value, given one row of probabilities per pair."""
         beyond = np.cumsum(masses[:, ::-1], axis=1)[:, ::-1] - masses
         sums = np.cumsum(beyond[:, ::-1], axis=1)[:, ::-1]  # Σ_i (i - j)_+ masses_i at place j
         second, places = sums.argmax(axis=0), np.arange(sums.shape[1])
@@ -114,7 +114,7 @@ class _Greatest:
 
 @lru_cache(maxsize=64)
 def finite_law(mechanism: Mechanism) -> FiniteLaw | None:
-    """Return the law of a mechanism whose reports are one symbol each, or None: they are not, or they are too many."""
+    """Return the law of a mechanism; None if a report is not a single symbol, or there are too many symbols."""
     size = mechanism.size
     if mechanism.shape is not Shape.SYMBOL or size is None:
         return None

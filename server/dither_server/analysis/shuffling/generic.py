@@ -1,27 +1,27 @@
-"""What shuffling is worth to any mechanism: the ε of one report that is seen among those of others, in no order.
+"""Bound the ε of shuffled reports for any mechanism: of one report among those of others, in random order.
 
 If every report has a privacy loss of at most ε₀, then each of the other n - 1 is, with probability e^-ε₀, a clone of
-the report in question: drawn as if its sender held the one or the other of the two values that are to be told apart,
-each with 1/2 (Feldman, McMillan and Talwar, FOCS 2021, arXiv 2012.12803, theorem 3.1). What is left to see is how many
-of C + 1 tokens are of the first kind, C ~ Bin(n - 1, e^-ε₀), where the token in question is so with
-a = e^ε₀/(e^ε₀ + 1) or 1 - a. With E = e^ε and i the least whole number above (C + 1) (E e^ε₀ - 1)/((e^ε₀ - 1)(1 + E)),
+the report in question: drawn as if its sender held one of the two values to be distinguished, each with probability 1/2
+(Feldman, McMillan and Talwar, FOCS 2021, arXiv 2012.12803, theorem 3.1). The observer then sees only how many of C + 1
+tokens are of the first kind, C ~ Bin(n - 1, e^-ε₀), and the token in question is of that kind with probability a =
+e^ε₀/(e^ε₀ + 1) or 1 - a. With E = e^ε and i the least whole number above (C + 1) (E e^ε₀ - 1)/((e^ε₀ - 1)(1 + E)),
 
     δ_C = (a - E (1-a)) P[Bin(C, 1/2) = i - 1] - (E - 1) P[Bin(C, 1/2) >= i],     δ(ε) = E δ_C.
 
-Nothing is below the truth. δ_C falls with C, for to add a fair token is to process what is seen. So the range of C is
-cut into blocks, each of which takes the δ_C of its least C; C itself is replaced by a law that is nowhere above it;
-the lower tail counts as if C were 0. What floats round is covered by a millionth of δ.
+The result is an upper bound. δ_C falls with C, because adding a fair token is post-processing. So the range of C is
+divided into blocks, each with the δ_C of its least C; the law of C is replaced by one that is stochastically smaller;
+the lower tail counts as C = 0. A millionth of δ covers the rounding of floats.
 
 Several reports of one device, each drawn afresh, are changed one after the other (group privacy; Dwork and Roth 2014,
 theorem 2.2, with δ): if one is (ε, δ)-private, then ``own`` of them are together
 
     (own ε, δ (1 + e^ε + ... + e^((own-1)ε)))-private,
 
-and no less so if they lie in several batches: there the ε add to the same, and the δ to no more. For two reports of one
-batch that bound is attained. They do not compose as reports of two batches do, which would be less.
+and the same holds if they lie in several batches: there the ε have the same sum, and the δ at most this one. Two
+reports of one batch attain the bound: they do not compose like reports of two batches, whose bound is lower.
 
-The refined theorem of 2023 (arXiv 2208.04591, before its erratum) and the variation ratio (arXiv 2304.05007) promise
-more, and are false for randomized response of three answers and more.
+The refined theorem of 2023 (arXiv 2208.04591, before its erratum) and the variation ratio (arXiv 2304.05007) claim
+smaller bounds, which are false for randomized response of three or more answers.
 """
 
 import math
@@ -40,21 +40,22 @@ from . import MOST_OWN, MOST_REPORTS
 LEAST_DELTA = 1e-30
 
 MARGIN = 1 + 1e-6
-"""What a δ is multiplied by, so that no rounding of floats makes it too small."""
+"""Factor on every δ, so that rounding of floats does not make it too small."""
 
 _MOST_BLOCKS = 1024
-"""How many blocks there may be, if they are wider than one count."""
+"""Maximum number of blocks that are wider than one count."""
 
 _WIDE, _LEFT_OUT = 13, 1e-30
-"""Standard deviations, and as many counts above, that are cut into blocks; less is left below (Chernoff)."""
+"""Standard deviations, plus as many counts, that are divided into blocks; and a bound of the rest (Chernoff)."""
 
 
 def generic_epsilon(epsilon: float, reports: int, delta: float, own: int = 1) -> float:
-    """Return an ε for which any mechanism of privacy loss ``epsilon`` is (ε, ``delta``)-private among ``reports``.
+    """Return an ε such that any mechanism of privacy loss ``epsilon`` is (ε, ``delta``)-private among ``reports``.
 
-    ``reports`` are the honest ones of a batch, those in question among them. It holds for all of ``own`` reports of one
-    device together, in one batch or in several of as many reports. Never above ``own`` times ``epsilon``; 0 where
-    ``delta`` is more than the total variation. Raises ParameterError as ``checked_shuffle`` does.
+    ``reports`` is the number of honest reports of a batch, including those in question. The bound holds for ``own``
+    reports of one device together, in one batch or in several of ``reports`` each. It is at most ``own`` times
+    ``epsilon``, and 0 if ``delta`` exceeds the total variation distance. Raises ParameterError as ``checked_shuffle``
+    does.
     """
     checked_shuffle(epsilon, reports, delta, own)
     clones = max(1.0, (reports - 1) * math.exp(-epsilon))
@@ -63,7 +64,7 @@ def generic_epsilon(epsilon: float, reports: int, delta: float, own: int = 1) ->
 
 
 def generic_delta(epsilon: float, reports: int, after: float) -> float:
-    """Return a δ for which any mechanism of privacy loss ``epsilon`` is (``after``, δ)-private among ``reports``."""
+    """Return a δ such that any mechanism of privacy loss ``epsilon`` is (``after``, δ)-private among ``reports``."""
     if after >= epsilon:
         return 0.0
     one, all_but = math.exp(-epsilon), -math.expm1(-epsilon)
@@ -78,9 +79,9 @@ def generic_delta(epsilon: float, reports: int, after: float) -> float:
 
 
 def group_delta(delta: float, epsilon: float, own: int) -> float:
-    """Return δ (1 + e^ε + ... + e^((own-1)ε)): that of ``own`` reports, of which one is (ε, δ)-private; maybe above 1.
+    """Return δ (1 + e^ε + ... + e^((own-1)ε)), the δ of ``own`` reports that are each (ε, δ)-private; it may exceed 1.
 
-    By group privacy they are then together (own ε, this)-private.
+    By group privacy they are together (own ε, this δ)-private.
     """
     if own == 1 or not delta or not epsilon:
         return own * delta
@@ -90,22 +91,22 @@ def group_delta(delta: float, epsilon: float, own: int) -> float:
 
 
 _HUGE = 700.0
-"""The exponential function of more is no float."""
+"""The exponential function of a larger number overflows."""
 
 
 def group_epsilon(delta_of: Callable[[float], float], most: float, delta: float, guess: float, own: int) -> float:
-    """Return an ε of ``own`` reports with ``delta``, by the δ of one report: ``own`` times that of one, rounded up.
+    """Return an ε of ``own`` reports with ``delta``: ``own`` times the ε of one report, from its δ, rounded up.
 
-    The other arguments are as of ``least_epsilon``.
+    The other arguments are those of ``least_epsilon``.
     """
     one = least_epsilon(lambda loss: group_delta(delta_of(loss), loss, own), most, delta, guess)
     return float_above(own * Fraction(one))
 
 
 def least_epsilon(delta_of: Callable[[float], float], most: float, delta: float, guess: float) -> float:
-    """Return an ε with delta_of(ε) <= delta, at most 1e-5 of it above one that has none such, or else ``most``.
+    """Return an ε with delta_of(ε) <= delta, within a relative 1e-5 of one that violates this; otherwise ``most``.
 
-    ``delta_of`` falls, but for small steps; whatever is returned was tried, or is ``most``. The search begins at a
+    ``delta_of`` decreases, except for small steps; the returned ε was evaluated, or is ``most``. The search begins at a
     ``guess`` and is regula falsi in log δ, by the Illinois rule (Dowell and Jarratt 1971).
     """
 
@@ -127,7 +128,7 @@ def least_epsilon(delta_of: Callable[[float], float], most: float, delta: float,
 
 
 def _between(above: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Return where ``above``, which is positive at ``low`` and not at ``high``, turns: at most 1e-5 of it too high."""
+    """Return the root of ``above``, positive at ``low`` and not at ``high``, from above, to a relative 1e-5."""
     (left, up), (right, down) = low, high
     kept = 0
     while right - left > 1e-5 * right:
@@ -144,11 +145,11 @@ def _between(above: Callable[[float], float], low: tuple[float, float], high: tu
 
 
 _STEEP, _STUCK = 60.0, 4
-"""Beyond a δ so many times too small, in logarithms, or after so many steps on one side, an interval is halved."""
+"""An interval is bisected if log δ is off by more than the first number, or after this many steps on one side."""
 
 
 def checked_shuffle(epsilon: float, reports: int, delta: float, own: int = 1) -> None:
-    """Raise ParameterError for a loss that is not positive and finite, no reports or too many, or an impossible δ."""
+    """Raise ParameterError for a loss that is not positive and finite, no or too many reports, or an invalid δ."""
     if not 1 <= own <= MOST_OWN:
         raise ParameterError("own", f"{own} reports of one device; there must be from 1 to {MOST_OWN:,}")
     if not 0 < epsilon < math.inf:
@@ -163,7 +164,8 @@ def checked_shuffle(epsilon: float, reports: int, delta: float, own: int = 1) ->
 def clone_blocks(others: int, epsilon: float, fine: float = 4e-4) -> tuple[tuple[int, float], ...]:
     """Return blocks of C ~ Bin(``others``, e^-``epsilon``): the least C of each, and its probability.
 
-    The law that they are is nowhere above that of C. A block is as wide as ``fine`` of the mean of C, or one count.
+    The law of the blocks is stochastically smaller than that of C. A block has the width ``fine`` times the mean of C,
+    or 1.
     """
     share = math.exp(-epsilon)
     mean = others * share
@@ -181,7 +183,7 @@ def clone_blocks(others: int, epsilon: float, fine: float = 4e-4) -> tuple[tuple
 
 
 def _each(first: int, last: int, trials: int, share: float) -> Iterator[tuple[int, float]]:
-    """Yield each count with its probability among these, which is no less than among all, from the mode outwards."""
+    """Yield each count with its probability given the range, an upper bound of the true one, from the mode outwards."""
     odds = share / (1 - share)
     mode = min(max(first, math.floor((trials + 1) * share)), last)
     up = accumulate(range(mode, last), lambda mass, k: mass * odds * (trials - k) / (k + 1), initial=1.0)
@@ -195,7 +197,7 @@ def _each(first: int, last: int, trials: int, share: float) -> Iterator[tuple[in
 def _score(count: int, trials: int, share: float) -> float:
     """Return a z for which P[Bin(trials, share) < count] <= Φ(z) (Zubkov and Serov 2013, arXiv 1207.3838).
 
-    That is ±sqrt(2 n D(count/n || share)). A law that has these for its distribution function is nowhere above it.
+    That is ±sqrt(2 n D(count/n || share)). A law with this distribution function is stochastically smaller.
     """
     if not count:
         return -math.inf

@@ -1,12 +1,12 @@
-"""The law of a sum of n independent steps on a lattice, n up to 10^10, with all its digits far out in a tail.
+"""Compute the law of a sum of n independent steps on a lattice, n up to 10^10, precisely far out in a tail.
 
 The steps are tilted first (Esscher 1932; Cramér): with q_x = p_x e^(λx)/M(λ),
 
     P[S = s] = M(λ)^n e^(-λs) Q[S = s],
 
-whatever λ is. It is chosen such that the part that is asked for is where Q has its mean. Q is found by a fast Fourier
-transform over a window beyond which at most ``OUTSIDE`` of it is left, by Chernoff's bound. The characteristic
-function less 1 is summed from small numbers, so its power of n loses no digits.
+for any λ. It is chosen such that Q has its mean in the required part of the range. Q is computed by a fast Fourier
+transform over a window outside which its mass is at most ``OUTSIDE``, by Chernoff's bound. The characteristic function
+minus 1 is summed from small numbers, so its n-th power loses no digits.
 """
 
 import math
@@ -18,18 +18,18 @@ import scipy
 from ...tally.arrays import Floats
 
 OUTSIDE = 1e-16
-"""The probability at either end that a window folds to its other end."""
+"""Bound of the probability beyond either end, which the transform aliases to the other end of the window."""
 
 _ROUNDING = 2e-15
-"""Some units in the last place of a float: of a characteristic function next to its terms."""
+"""Rounding error of a characteristic function relative to its terms: a few units in the last place."""
 
 _TRIED = np.geomspace(0.05, 500.0, 80)
-"""Chernoff's parameter, in units of the inverse standard deviation."""
+"""Values tried for Chernoff's parameter, in units of the inverse standard deviation."""
 
 
 @dataclass(frozen=True)
 class TiltedSum:
-    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j], where each mass is known to ``wrong``."""
+    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j], ``wrong`` bounds the error of a mass."""
 
     tilt: float
     log_scale: float
@@ -40,7 +40,7 @@ class TiltedSum:
 
 @dataclass(frozen=True)
 class StepLaw:
-    """What one step may be, in any unit, and its probabilities, of which two at least have values of opposite signs.
+    """The values of one step, in any unit, and their probabilities; values of both signs occur.
 
     They sum to 1, or to 1 + ``excess`` if they are upper bounds.
     """
@@ -67,7 +67,7 @@ class StepLaw:
         return mean, float(weights @ (self.values - mean) ** 2)
 
     def tilt_to(self, mean: float) -> float:
-        """Return the tilt after which the mean is as given, or next to it."""
+        """Return the tilt after which the mean is ``mean``, or close to it."""
 
         def beyond(tilt: float) -> float:
             return self.moments(tilt)[0] - mean
@@ -81,7 +81,7 @@ class StepLaw:
         return float(scipy.optimize.brentq(beyond, 0.0, far, rtol=1e-9)) if beyond(far) * start < 0 else far
 
     def sum_of(self, count: int, tilt: float) -> TiltedSum:
-        """Return the law of the sum of ``count`` steps, which are whole numbers here, after a tilt."""
+        """Return the law, after a tilt, of the sum of ``count`` steps, whose values must be integers."""
         masses, ends = self.tilted(tilt), self.window(count, tilt)
         low = math.floor(ends[0])
         size = int(scipy.fft.next_fast_len(math.ceil(ends[1]) - low + 1, real=True))

@@ -1,4 +1,4 @@
-"""Whether a batch keeps what a metric promises of it (``mixed``), and the largest ε of a report for which it does."""
+"""Check that batches keep the promise of a metric (``mixed``), and compute the largest ε of a report that keeps it."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,13 +11,13 @@ from .envelope import finite_law
 from .generic import checked_shuffle, generic_delta
 
 _FINE = 1000
-"""ε of a report are planned in parts of 1/1000."""
+"""The ε of a report is planned in steps of 1/1000."""
 
 
 def keeps(mechanism: Mechanism, epsilon: float, least: int, delta: float) -> bool:
     """Return whether a report is (``epsilon``, ``delta``)-private among ``least`` honest reports in a shuffled batch.
 
-    That is proven by the bounds of this package, under their ``CONDITIONS``; with more reports it stays true. Raises
+    The bounds of this package prove it under their ``CONDITIONS``; with more reports it stays true. Raises
     ParameterError as ``checked_shuffle`` does.
     """
     checked_shuffle(mechanism.epsilon, least, delta)
@@ -49,8 +49,8 @@ def local_epsilon(
 ) -> tuple[float, Mechanism]:
     """Return an ε of a report, and its mechanism, at which batches of ``least`` keep (``epsilon``, ``delta``).
 
-    It is in thousandths and at most 4: the next one does not, unless the mechanism changes its family in between. If
-    there is none above ``epsilon``, it is ``epsilon``, which needs no batch.
+    It is a multiple of 1/1000 and at most 4. It is the largest such ε, unless the mechanism changes its family above
+    it. If none is above ``epsilon``, the result is ``epsilon``, which needs no batch.
     """
     low, high = int(epsilon * _FINE), int(MOST_MIXED * _FINE) + 1
     while high - low > 1:

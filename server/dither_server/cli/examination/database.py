@@ -131,7 +131,7 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
             yield warning("versions", f"{about}; it is not known here", advice)
     others = versions.total() - sum(batches for *_, batches in named[:_MOST])
     if others:
-        advice = "So many versions at once are probably forged, unless many releases are in use"
+        advice = "This many versions at once are probably forged, unless many releases are in use"
         yield warning(
             "versions",
             f"{counted(others, 'batch more was', 'batches more were')} of other versions that are not known here",

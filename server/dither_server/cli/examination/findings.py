@@ -1,11 +1,11 @@
-"""What an examination finds."""
+"""Findings of an examination."""
 
 from enum import Enum
 from typing import NamedTuple
 
 
 class Level(Enum):
-    """How bad it is; the value is the exit status of a command that finds it."""
+    """The severity; its value is the exit status of a command that reports it."""
 
     OK = 0
     WARNING = 1
@@ -26,12 +26,12 @@ class CheckResult(NamedTuple):
 
 
 def ok(about: str, text: str) -> CheckResult:
-    """Return a finding that is as it should be."""
+    """Return a finding without anything wrong."""
     return CheckResult(Level.OK, about, text)
 
 
 def warning(about: str, text: str, advice: str) -> CheckResult:
-    """Return a finding that may become a problem, or with which the collector can work."""
+    """Return a finding that may become a problem, but does not stop the collector."""
     return CheckResult(Level.WARNING, about, text, advice)
 
 

@@ -18,7 +18,7 @@ _WRITES = 20
 """Writes that are measured, of a page each."""
 
 _TOO_FAST = 30e-6
-"""Seconds in which no known disk makes a page durable; one with a protected cache takes longer, too."""
+"""Seconds below which no known disk makes a page durable, not even one with a protected cache."""
 
 _SLOW = 0.05
 
@@ -35,7 +35,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def on_machine(folder: Path) -> Iterator[CheckResult]:
-    """Yield what is found about the folder of a database."""
+    """Yield the findings about the folder of a database."""
     if not folder.is_dir():
         yield problem("disk", f"{folder} is not a folder", "Make it, or mount what should be there")
         return
@@ -82,7 +82,7 @@ def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def durability(folder: Path) -> CheckResult:
-    """Return what is found about making a page durable in a folder."""
+    """Return the finding about the durability of writes in a folder."""
     try:
         seconds = fsync_times(folder)
     except OSError as error:

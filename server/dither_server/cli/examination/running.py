@@ -116,7 +116,7 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[CheckResult]:
 
 
 def _proxies(peer: Peer, config: Config) -> Iterator[CheckResult]:
-    """Yield what the collector sees of a request to this address, if the token is allowed to ask."""
+    """Yield findings about the proxies of a request to this address, as the collector sees it, if the token permits."""
     if not peer.has_token:
         yield ok("proxies", f"not checked; {_ADMIN}")
         return
@@ -138,7 +138,7 @@ def _proxies(peer: Peer, config: Config) -> Iterator[CheckResult]:
 
 
 def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[CheckResult]:
-    """Yield what the collector's view of a request means; ``is_near`` if it was sent to this machine itself."""
+    """Yield findings from the collector's view of a request; ``is_near`` if it was sent to this machine itself."""
     signs, address = sight.get("signs"), sight.get("address")
     signs = ", ".join(map(str, signs)) if isinstance(signs, list) else ""
     if sight.get("local") and not is_near:

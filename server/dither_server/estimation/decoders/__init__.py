@@ -1,4 +1,4 @@
-"""Decode tallies where the support of a value is more than a column: transforms, sketches, RAPPOR's regression.
+"""Decode tallies in which the support of a value is not simply a column: transforms, sketches, RAPPOR's regression.
 
-Frequencies and intervals are made elsewhere.
+``estimate.py`` computes frequencies and intervals from the support.
 """

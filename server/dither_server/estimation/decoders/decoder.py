@@ -1,6 +1,6 @@
-"""What every decoder of a tally is: support counts, and what stands in for them where there are none.
+"""Define the decoder of a tally, which returns support counts or, for mechanisms without them, a fit.
 
-A decoder that is no other gathers the cells that support each value.
+The base class gathers the cells that support each value.
 """
 
 from abc import abstractmethod
@@ -19,14 +19,14 @@ from ..fit import Fit
 
 
 class Pairs(NamedTuple):
-    """Pairs of values of which some reports speak together; each array has one row per pair.
+    """Pairs of values that some reports cover together; each array has one row per pair.
 
-    - ``values``: the two, as indices, the lower first, shape (pairs, 2);
-    - ``both``: how many of the ``trials`` support both, and ``each``, shape (pairs, 2), how many support the one and
-      the other;
-    - ``p``, ``q``: P[a report supports both], of a user who has both, and of any other; ``shared``: of what all reports
-      of a device have in common; and ``repeats``, the design effect of the trials of each pair;
-    - ``unseen``: in words why other pairs are in no report; "" where there are no others.
+    - ``values``: the indices of the two values, the lower first, shape (pairs, 2);
+    - ``both``: how many of the ``trials`` support both values; ``each``, shape (pairs, 2): how many support each value;
+    - ``p``, ``q``: P[a report supports both] for a user who has both, and for any other user; ``shared``: the same two
+      probabilities for the stage that all reports of a device share; ``repeats``: the design effect of the trials of
+      each pair;
+    - ``unseen``: why no report covers the other pairs, in words; "" if there are no other pairs.
     """
 
     values: Indices
@@ -41,13 +41,13 @@ class Pairs(NamedTuple):
 
     @classmethod
     def none(cls, unseen: str) -> Self:
-        """Return that no pair is seen, and why."""
+        """Return an empty list of pairs with the reason ``unseen``."""
         nothing, none = np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
         never, always = Fraction(0), Fraction(1)
         return cls(none.astype(np.intp), nothing, none, nothing, always, never, (always, never), np.zeros(0), unseen)
 
     def shares(self, frequency: Floats) -> Floats:
-        """Return the share of users who have both, as near to its unbiased estimate as the shares of each allow."""
+        """Return the share of users who have both: the unbiased estimate, clipped to what the single shares allow."""
         first, second = frequency[self.values].T
         raw = (self.both / np.maximum(self.trials, 1) - float(self.q)) / float(self.p - self.q)
         return np.clip(raw, np.maximum(first + second - 1, 0), np.minimum(first, second))
@@ -56,7 +56,7 @@ class Pairs(NamedTuple):
 Decoded = TypeVar("Decoded", bound=Mechanism)
 
 _COMPUTED = 16
-"""How many values can be computed for the cost of showing one."""
+"""Number of values that can be computed for the cost of showing one."""
 
 
 class Support(NamedTuple):
@@ -77,10 +77,10 @@ class Loads(NamedTuple):
 
 
 class Decoder(Generic[Decoded]):
-    """Reads a tally by the cells that support values; what mechanisms without a decoder of their own have.
+    """Decodes a tally by gathering the cells that support each value: the default of mechanisms.
 
-    One that ``fits`` estimates candidate strings by a ``fit``, which says which are found, and not by their support.
-    Under a mechanism with collisions there are ``loads``, too.
+    If ``fits`` is true, candidate strings are estimated by ``fit``, which also selects those found, and not by their
+    support. Mechanisms with collisions implement ``loads``, too.
     """
 
     fits: ClassVar[bool] = False
@@ -92,22 +92,22 @@ class Decoder(Generic[Decoded]):
         return _gathered_cells(mechanism, tally, labels)
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts | None:
-        """Return how often a report supports each value, times how many of the value's ``group`` it then supports.
+        """Return for each value the sum, over its supporting reports, of the supported values of its ``group``.
 
-        Returns None if the tally cannot tell, because it counts the cells of a report separately.
+        Return None if the tally counts the cells of a report separately, because it then lacks this information.
         """
         return None
 
     def spoken(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
-        """Return for each value the weights of its ``group``, each times the reports that speak of it and the value."""
+        """Return for each value the sum of its ``group``'s weights, each times the reports that cover both values."""
         return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Return the work of ``together`` or ``spoken`` over ``groups`` groups, in the unit of ``cost``."""
+        """Return the work of ``together`` or ``spoken`` for ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
     def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
-        """Return how the users are spread over the columns on which values collide."""
+        """Return the estimated distribution of users over the columns on which values collide."""
         raise NotImplementedError(f"{mechanism.name} has no columns")
 
     def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
@@ -115,17 +115,17 @@ class Decoder(Generic[Decoded]):
         raise NotImplementedError(f"{mechanism.name} is not fitted")
 
     def by_window(self, mechanism: Decoded, tally: Tally) -> Support | None:
-        """Return the support of sets' values in each of several windows that hold them, shape (values, windows)."""
+        """Return the support of each value in each of its windows, shape (values, windows); None without windows."""
         return None
 
     def pairs(self, mechanism: Decoded, tally: Tally) -> Pairs:
-        """Return what a tally of sets says of two values together."""
+        """Return the counts of pairs of values in a tally of sets."""
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def sum_variance(self, mechanism: Decoded, tally: Tally, frequency: Floats) -> float:
         """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population.
 
-        Where people report again it may be a bound.
+        If people report repeatedly, it may be an upper bound.
         """
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
@@ -135,15 +135,15 @@ class Decoder(Generic[Decoded]):
 
 
 def of_all(tally: Tally, supporting: Floats | Counts) -> Support:
-    """Return supports of which every report speaks."""
+    """Return ``supporting`` as the support of values that every report covers."""
     counts = np.rint(supporting).astype(np.int64)
     return Support(counts, np.full(len(counts), tally.total))
 
 
 def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Support:
-    """Return for each value the sum of the cells that support it, and the reports of the cohorts in which any does.
+    """Return for each value the sum of its supporting cells, and the reports of the cohorts that have such cells.
 
-    That is the support if a report has at most one of them.
+    This is the support if a report has at most one of these cells.
     """
     items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
     if mechanism.items.open:
@@ -157,7 +157,7 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
 
 @lru_cache(maxsize=8)
 def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
-    """Return the cells of the whole tally that support items, whose each is; cohorts in which any does, and whom."""
+    """Return the supporting cells with the item of each, and the cohorts that have such cells with the item of each."""
     cells: list[tuple[int, int]] = []
     spoken: list[tuple[int, int]] = []
     for owner, item in enumerate(items):
@@ -171,11 +171,11 @@ def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, 
 
 
 class Symbols(Decoder[Decoded]):
-    """Reads how the supports of values hang together from the reports themselves."""
+    """Decodes reports of one symbol, from which the covariance of supports can be computed."""
 
     @abstractmethod
     def supported(self, mechanism: Decoded, values: Floats) -> Floats:
-        """Return how many of the ``values``, 1 for each that counts, a report of each cohort and symbol supports."""
+        """Return for each cohort and symbol how many of the selected values (1 in ``values``) it supports."""
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
         """Weigh reports by how many of a group they support, and decode."""
@@ -188,5 +188,5 @@ class Symbols(Decoder[Decoded]):
         return found
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Count two transforms a group."""
+        """Count two transforms per group."""
         return 2 * groups * self.cost(mechanism, values)

@@ -1,11 +1,11 @@
-"""Support counts: for each value the reports that support it, out of those that could have.
+"""Count for each value the reports that support it, out of those that cover it.
 
-``DECODERS`` is the one list of decoders. A mechanism needs one of its own only if its support takes a fast transform to
-be quick; all others are gathered from the cells that their values mark.
+``DECODERS`` is the one list of decoders. A mechanism needs its own decoder only if its support is computed by a fast
+transform; the supports of all others are gathered from the cells that their values mark.
 
-Reports of sets speak of several values: of windows of neighbours, or of a list of values and dummies. Cohorts of
-windows are on a circle: cohort c speaks of c, c+1, …, c+s-1 modulo d. Bit i of window c is of value c+i, so value v is
-bit i of the window that begins at v - i.
+A report of a set covers several values: a window of neighbours, or a list of values and dummies. Windows lie on a
+circle: cohort c covers the values c, c+1, …, c+s-1 modulo d. Bit i of window c is of value c+i, so value v is bit i of
+the window that begins at v - i.
 """
 
 from fractions import Fraction
@@ -49,18 +49,18 @@ _ALONE = (
 _APART = "a report covers {} neighbouring values of the list, in which the first follows the last"
 
 _SUMMED = 1024
-"""So many bits of windows that are summed cost as much as a value that is shown."""
+"""Number of window bits that can be summed for the cost of showing one value."""
 
 
 class _BitWindows(Decoder[BitFlip]):
-    """Windows whose cells are their bits."""
+    """Decodes windows whose cells are their bits."""
 
     def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(_in_each(tally.reports, tally.counts))
 
     def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
-        """Sum the weights of a group in each window, and then over the windows that hold a value."""
+        """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
         found = np.zeros(len(group))
         for one in range(int(group.max()) + 1):
@@ -76,21 +76,22 @@ class _BitWindows(Decoder[BitFlip]):
 
 
 class _PatternWindows(Decoder[SetResponse]):
-    """Windows whose cells are the 2^s patterns of their bits."""
+    """Decodes windows whose cells are the 2^s patterns of their bits."""
 
     def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(self.by_window(mechanism, tally))
 
     def by_window(self, mechanism: SetResponse, tally: Tally) -> Support:
-        """Return these counts separately for each window."""
+        """Return the support of each value in each of its windows."""
         return _in_each(tally.reports, _counted(tally, _bits(mechanism.window)))
 
     def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:
-        """Return what all windows that hold two values say of them.
+        """Return the counts of each pair of values, from all windows that contain both.
 
-        Patterns are told by randomized response with a and b, and so are the four patterns of two bits: both bits are
-        reported with a + (2^(s-2) - 1) b of a user who has both values, and with 2^(s-2) b of any other.
+        Patterns are reported by randomized response with probabilities a and b, and therefore the four patterns of two
+        bits are, too: both bits are reported with probability a + (2^(s-2) - 1) b for a user who has both values, and
+        with 2^(s-2) b for any other.
         """
         size, window = mechanism.size, mechanism.window
         if window == 1:
@@ -104,19 +105,20 @@ class _PatternWindows(Decoder[SetResponse]):
         np.add.at(each, place, _counted(tally, bits)[np.arange(size)[:, np.newaxis, np.newaxis], order])
         unseen = "" if len(values) == size * (size - 1) // 2 else _APART.format(window)
         stage, again = mechanism.permanent_stage, np.full(len(values), tally.repeats.effect)
-        if stage is None:  # a device's other reports are of other windows
+        if stage is None:  # the other reports of a device are in other windows
             again = 1 + (again - 1) * trials / max(tally.total, 1)
         shared = (Fraction(1), Fraction(0)) if stage is None else _both_bits(stage)
         return Pairs(values, both, each, trials, *_both_bits(mechanism), shared, again, unseen)
 
     def sum_variance(self, mechanism: SetResponse, tally: Tally, frequency: Floats) -> float:
-        """Return the variance of the sum, given how many reports each window has.
+        """Return the variance of the sum, given the number of reports of each window.
 
-        Two estimates hang together by the reports of the n_jk windows that hold both values:
-        Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
+        Two estimates are correlated through the n_jk reports whose windows contain both values: Cov = n_jk/(n_j n_k) ·
+        (P[both bits] - P[bit j] P[bit k]) / (p-q)².
 
-        Reports of one device share the window and the permanent pattern; without one they share the set, whose size
-        varies most if any two values of which no report speaks together go together as often as they can.
+        Reports of one device share the window and the permanent pattern. Without a permanent pattern they share the
+        set; the variance of its size is largest if any two values that no report covers together occur together as
+        often as possible.
         """
         share, seen = np.clip(frequency, 0, 1), self.pairs(mechanism, tally)
         trials = np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
@@ -127,19 +129,19 @@ class _PatternWindows(Decoder[SetResponse]):
         return total + again * _most_varied(share, seen) / max(tally.total, 1) if again else total
 
     def cost(self, mechanism: SetResponse, values: int) -> int:
-        """Count the pairs, too: each is as much work as a value that is shown."""
+        """Count the pairs, too: each takes as much work as a value that is shown."""
         pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
         return super().cost(mechanism, values) + pairs
 
 
 def _both_bits(mechanism: SetResponse) -> tuple[Fraction, Fraction]:
-    """Return P[a pattern has two bits], of a user who has both values, and of any other."""
+    """Return P[a reported pattern has two given bits], for a user who has both values, and for any other user."""
     q = Fraction(mechanism.cells, 4) * mechanism.b
     return q + mechanism.a - mechanism.b, q
 
 
 def _sum_variance(mechanism: SetResponse, share: Floats, seen: Pairs, trials: Floats) -> float:
-    """Return the variance of the sum of estimates of these shares, if every person reports once."""
+    """Return the variance of the sum of the estimates of these shares, if every person reports once."""
     gap = float(mechanism.p - mechanism.q)
     single = float(mechanism.q) + gap * share
     total = float((single * (1 - single) / trials).sum())
@@ -152,18 +154,18 @@ def _sum_variance(mechanism: SetResponse, share: Floats, seen: Pairs, trials: Fl
 
 
 def _most_varied(share: Floats, seen: Pairs) -> float:
-    """Return the largest variance of the number of values of a person, given their shares and those of seen pairs."""
+    """Return the largest variance of a person's number of values, given the shares of values and ``seen`` pairs."""
     ascending = np.sort(share)
-    together = float(ascending @ np.arange(len(share))[::-1])  # of each pair the rarer value's share
+    together = float(ascending @ np.arange(len(share))[::-1])  # the share of the rarer value of each pair
     if len(seen.values):
         together -= float((share[seen.values].min(axis=1) - seen.shares(share)).sum())
     return float(share.sum()) + 2 * together - float(share.sum()) ** 2
 
 
 def _in_each(reports: Counts, ones: Counts) -> Support:
-    """Return the support of d values in the s windows that hold each, shape (d, s).
+    """Return the support of d values in the s windows that contain each, shape (d, s).
 
-    ``reports`` are those of d windows, shape (d,), and ``ones`` those with each of their bits, (d, s).
+    ``reports`` are the numbers of reports of the d windows, shape (d,); ``ones`` those with each bit set, shape (d, s).
     """
     values, bits = ones.shape
     windows = (np.arange(values)[:, np.newaxis] - np.arange(bits)) % values
@@ -175,7 +177,7 @@ def _in_all(each: Support) -> Support:
 
 
 def _counted(tally: Tally, patterns: Floats) -> Counts:
-    """Return how many reports of each window have one of the patterns, of which each column is 1 for some."""
+    """Return the number of reports of each window whose pattern is selected, by a 1, in each column of ``patterns``."""
     return np.asarray(np.rint(tally.counts.astype(np.float64) @ patterns), dtype=np.int64)
 
 
@@ -187,9 +189,9 @@ def _bits(window: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
-    """Return the pairs of values that some window holds, which pair any two bits are of, and these bits in its order.
+    """Return the pairs of values that share a window, the pair of any two bits, and these bits in the pair's order.
 
-    The shapes are (pairs, 2), (windows, two bits) and (windows, two bits, 2); of a pair the lower value is first.
+    The shapes are (pairs, 2), (windows, two bits) and (windows, two bits, 2); a pair has its lower value first.
     """
     two = np.array(list(combinations(range(window), 2)), dtype=np.intp)
     values = (np.arange(size)[:, np.newaxis, np.newaxis] + two) % size
@@ -206,23 +208,22 @@ _SINGLY = (
 
 
 class _ListedSets(Decoder[PrivSet]):
-    """Every value has a cell of its own; behind them stand the dummies."""
+    """Decodes lists of cells: every value has its own cell, followed by the cells of the dummies."""
 
     def support(self, mechanism: PrivSet, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the reports that list each value."""
+        """Return the number of reports that list each value."""
         return of_all(tally, tally.counts[0, : mechanism.size])
 
     def pairs(self, mechanism: PrivSet, tally: Tally) -> Pairs:
-        """Return none: no count is of two values."""
+        """Return no pairs, because each count is of a single value."""
         return Pairs.none(_SINGLY)
 
     def sum_variance(self, mechanism: PrivSet, tally: Tally, frequency: Floats) -> float:
-        """Return the variance of the sum, by the law of the number of dummies in a report.
+        """Return the variance of the sum, from the distribution of the number of dummies in a report.
 
-        A report lists r cells in all, and w of those that are marked on average count: what is listed of the dummies
-        is not of the values. A set marks a dummy only if it marks those before it, so a report has dummies i < k with
-        P = q₂ + (p₂ - q₂) P[dummy i is marked], p₂ and q₂ being P[two cells are listed] if any of them is marked and
-        if none is.
+        A report lists r cells in all, so each listed dummy is one listed value less. A set marks a dummy only if it
+        marks all dummies before it. So a report lists both dummies i < k with probability q₂ + (p₂ - q₂) P[dummy i is
+        marked], where p₂ and q₂ are P[two cells are listed] if any of them is marked, and if neither is.
         """
         p, q = float(mechanism.p), float(mechanism.q)
         reports, again, stage = max(tally.total, 1), tally.repeats.effect - 1, mechanism.permanent_stage
@@ -230,18 +231,18 @@ class _ListedSets(Decoder[PrivSet]):
         spread = _dummies_variance(marked, mechanism)
         if again and stage is not None:
             spread += again * _dummies_variance(marked, stage)
-        elif again:  # the number of dummies that a set marks, of which k + 1 are the first k + 1
+        elif again:  # the number of marked dummies: a set that marks k + 1 marks the first k + 1
             spread += again * max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
         return spread / reports
 
 
 def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
-    """Return the variance of the number of dummies that one report lists, over (p-q)².
+    """Return the variance of the number of dummies that one report lists, divided by (p-q)².
 
-    ``marked`` are the shares of people who mark each dummy.
+    ``marked`` holds the share of people who mark each dummy.
     """
     (p, q), (p_both, q_both) = (float(mechanism.p), float(mechanism.q)), _both(mechanism)
-    listed, later = q + (p - q) * marked, np.arange(len(marked))[::-1]  # dummies behind each
+    listed, later = q + (p - q) * marked, np.arange(len(marked))[::-1]  # the number of dummies after each
     pairs = (q_both + (p_both - q_both) * marked) @ later
     return max(float(listed.sum() - listed.sum() ** 2 + 2 * pairs), 0.0) / (p - q) ** 2
 
@@ -249,7 +250,7 @@ def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
 def _both(mechanism: PrivSet) -> tuple[float, float]:
     """Return P[a report lists two cells], if the set marks one of them or both, and if it marks neither.
 
-    Of the C(N,r) subsets those that meet the marks are e^ε times as likely as the C(d,r) others.
+    Among the C(N,r) subsets, those that contain a mark are e^ε times as likely as the C(d,r) others.
     """
     size, cells, r, odds = mechanism.size, mechanism.cells, mechanism.subset, mechanism.ratio
     if r < 2:
@@ -262,15 +263,15 @@ def _both(mechanism: PrivSet) -> tuple[float, float]:
 Sketched = TypeVar("Sketched", bound=Sketch)
 
 _GATHERED = 1024
-"""So many look-ups in a sketch cost as much as a value that is shown."""
+"""Number of look-ups in a sketch that cost as much as showing one value."""
 
 _FIT, _STRING = 5_000, 25
-"""What a regression on strings costs, and each string more."""
+"""Cost of a regression on strings: the fixed part, and the part per string."""
 
 
 class _Halves(Symbols[HadamardResponse]):
     def support(self, mechanism: HadamardResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Half the symbols are owned: their sum follows from the transform's ±1 sum."""
+        """Return the sums over the owned symbols, half of all, which follow from the ±1 sums of the transform."""
         signed = plane(2).transform(tally.counts[0].astype(np.float64), mechanism.cells.bit_length() - 1)
         return of_all(tally, (tally.total + np.real(signed[1 : mechanism.size + 1])) / 2)
 
@@ -286,7 +287,7 @@ class _Hyperplanes(Symbols[ProjectiveGeometry]):
         return of_all(tally, sums[: mechanism.size])
 
     def supported(self, mechanism: ProjectiveGeometry, values: Floats) -> Floats:
-        """Return the values on each point's hyperplane: who is on whose is mutual."""
+        """Return the sum of ``values`` on the hyperplane of each point: incidence is symmetric."""
         length = point_length(mechanism.order, mechanism.size)
         return hyperplane_sums(mechanism.order, length, np.append(values, np.zeros(mechanism.cells - len(values))))
 
@@ -300,7 +301,7 @@ class _LinearHashes(Symbols[LocalHashing]):
 
 
 class _Columns(Decoder[Sketched]):
-    """What the sketches share."""
+    """Defines the cost that all sketches share."""
 
     def cost(self, mechanism: Sketched, values: int) -> int:
         """Count look-ups: each value and each column in each cohort."""
@@ -337,7 +338,7 @@ class _Regression(Decoder[Rappor]):
     fits: ClassVar[bool] = True
 
     def support(self, mechanism: Rappor, tally: Tally, labels: tuple[str, ...]) -> Support:
-        raise NotImplementedError(f"{mechanism.name} has no support of a value, but a fit")
+        raise NotImplementedError(f"{mechanism.name} has no support counts; its values are estimated by a fit")
 
     def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         return rappor.regress(mechanism, labels, tally, confidence)
@@ -359,13 +360,13 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     PrefixSketch: BucketSketch(),
     Rappor: _Regression(),
 }
-"""The decoders of those families that are not simply gathered; more may be added from outside."""
+"""Decoders of the families whose supports are not simply gathered; other packages may add theirs."""
 
 _GATHERING: Decoder[Any] = Decoder()
 
 
 def decoder_of(mechanism: Mechanism) -> Decoder[Any]:
-    """Return the decoder of a mechanism's family, or of the one that it is derived from."""
+    """Return the decoder of a mechanism's class or of its nearest base class that has one."""
     return next((DECODERS[family] for family in type(mechanism).__mro__ if family in DECODERS), _GATHERING)
 
 
@@ -378,7 +379,7 @@ def support(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Supp
 
 
 def _gathered(table: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum over the cohorts of each label's column; cohort by cohort, or all look-ups take gigabytes."""
+    """Return the sum over cohorts of each label's column, in a loop: all look-ups at once would take gigabytes."""
     sums = np.zeros(columns.shape[1], dtype=table.dtype)
     for row, places in zip(table, columns, strict=True):
         sums += row[places]

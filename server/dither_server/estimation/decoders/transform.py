@@ -1,4 +1,4 @@
-"""Compute the fast transform over vectors of a finite field, by which supports follow from a tally.
+"""Compute the fast transform over vectors of a finite field, from which the supports of a tally follow.
 
 For an additive character χ of GF(q) the transform of a table N over GF(q)^t is
 
@@ -7,7 +7,7 @@ For an additive character χ of GF(q) the transform of a table N over GF(q)^t is
 computed axis by axis in t products with the q x q matrix χ(wy): q^t · q · t multiplications instead of q^2t. With
 q = 2 it is the Walsh-Hadamard transform.
 
-``hyperplane_sums`` is for projective geometry, ``supporting_reports`` and ``supported_values`` for local hashing.
+Projective geometry uses ``hyperplane_sums``; local hashing uses ``supporting_reports`` and ``supported_values``.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ class _Plane:
     def transform(self, table: Table, length: int) -> Table:
         """Return N̂ of tables of order^length entries, indexed by base-q numbers, most significant digit first.
 
-        The entries of a table are the last axis; what stands before it counts tables.
+        The last axis holds the entries of a table; any axes before it index the tables.
         """
         result = table.reshape(-1, *(self.order,) * length)
-        for _ in range(length):  # each product moves an axis to the end, so that after all they are in place
+        for _ in range(length):  # each product moves an axis to the end; the last restores the order
             result = np.tensordot(result, self.characters, axes=(1, 0))
         return result.reshape(table.shape)
 
@@ -57,7 +57,7 @@ class _Plane:
     def multiples(self, length: int) -> Indices:
         """Return the numbers of the vectors z·v for every projective point v and every z; shape (points, order).
 
-        Every vector but 0 is there once, if z = 0 is left out.
+        Every vector except 0 occurs once, if z = 0 is left out.
         """
         return _multiples(self.order, length)
 
@@ -67,7 +67,7 @@ class _Plane:
 
 @cache
 def plane(order: int) -> _Plane:
-    """Return the tables of GF(order), made once."""
+    """Return the tables of GF(order), computed once."""
     space = galois_field(order)
     elements = range(order)
     products = np.array([[space.multiply(one, two) for two in elements] for one in elements], dtype=np.intp)
@@ -100,10 +100,10 @@ def _character(space: Field) -> Table:
 
 
 def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
-    """Return Σ_u reports[u] [⟨u, v⟩ = 0] for every point v of PG(length - 1, order); ``reports`` has one entry a point.
+    """Return Σ_u reports[u] [⟨u, v⟩ = 0] for every point v of PG(length - 1, order), from the ``reports`` by point.
 
-    By recursion over the length. The points whose first entry is 0 are those of one entry less; the others are
-    (1, w) with w any vector. Let ℓ(y', s) = Σ_w reports[(1, w)] [⟨w, y'⟩ = s]. Then for v = (0, y')
+    The recursion is over the length. The points whose first entry is 0 are the points of length - 1; the others are (1,
+    w) with any vector w. Let ℓ(y', s) = Σ_w reports[(1, w)] [⟨w, y'⟩ = s]. Then for v = (0, y')
 
         S(v) = ℓ(y', 0) + S'(y'),
 
@@ -111,8 +111,8 @@ def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
 
         S(v) = ℓ(y', -1/λ) + S'(y'),
 
-    while v = (1, 0) owns just the points that begin with 0. ℓ(y', ·) is a slice of the transform of the reports along
-    the line through y', transformed back. The work is O(K q length) at most, K the number of points.
+    while v = (1, 0) owns exactly the points that begin with 0. ℓ(y', ·) is a slice of the transform of the reports
+    along the line through y', transformed back. The work is O(K q length) at most, K the number of points.
     """
     space = plane(order)
     sums = np.zeros(1)  # of the only point of length 1, which is not on its own hyperplane
@@ -123,7 +123,7 @@ def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
 
 
 def _longer(space: _Plane, length: int, inner: Floats, outer: Floats, sums: Floats) -> Floats:
-    """Return the sums for points of one more entry: ``inner`` reports begin with 0, ``outer`` ones with 1."""
+    """Return the sums for points with one more entry: ``inner`` reports begin with 0, ``outer`` ones with 1."""
     multiples = space.multiples(length)
     lines = space.transform(outer, length)[multiples]
     slices = np.rint(np.real(lines @ space.characters.conj()) / space.order)
@@ -134,15 +134,15 @@ def _longer(space: _Plane, length: int, inner: Floats, outer: Floats, sums: Floa
 
 
 def supporting_reports(mechanism: LocalHashing, counts: Counts) -> Floats:
-    """Return Σ_c counts[c, ⟨c, v⟩] for every value v, ``counts`` of seeds and symbols, of any numbers.
+    """Return Σ_c counts[c, ⟨c, v⟩] for every value v, ``counts`` being any numbers by seed and symbol.
 
-    Seeds λc of one direction c speak of the same inner product ⟨c, v⟩, and the vectors zc of all directions and all
-    z ≠ 0 are all different: one transform is enough. All that is needed of a direction c is
-    R[c, s] = Σ_(λ≠0) N[λc, λs]. With R̃ the transform of R over s,
+    All seeds λc of one direction c hash by the same inner product ⟨c, v⟩, and the vectors zc of all directions and all
+    z ≠ 0 are distinct, so one transform is enough. A direction c contributes only through R[c, s] = Σ_(λ≠0) N[λc, λs].
+    With R̃ the transform of R over s,
 
         Σ_c R[c, ⟨c, v⟩] = (1/g) (Σ R + Σ_c Σ_(z≠0) R̃[c, z] χ(⟨zc, v⟩)).
 
-    The seed 0 sends every value to symbol 0.
+    The seed 0 maps every value to symbol 0.
     """
     g = mechanism.symbols
     space, length = plane(g), vector_length(g, mechanism.size)
@@ -159,7 +159,7 @@ def supporting_reports(mechanism: LocalHashing, counts: Counts) -> Floats:
 def supported_values(mechanism: LocalHashing, values: Floats) -> Floats:
     """Return Σ_v values[v] [⟨c, v⟩ = s] for every seed c and symbol s; shape (cohorts, cells).
 
-    Along a direction it is the transform of ``values``, transformed back; and ⟨λc, v⟩ = λs where ⟨c, v⟩ = s.
+    Along a direction it is the inverse transform of the transform of ``values``; and ⟨λc, v⟩ = λs if ⟨c, v⟩ = s.
     """
     g = mechanism.symbols
     space, length = plane(g), vector_length(g, mechanism.size)

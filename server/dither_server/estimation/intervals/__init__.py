@@ -1,1 +1,1 @@
-"""Intervals: of a share, exactly or by a score; of a ratio of two estimates."""
+"""Compute intervals: exact ones and score intervals of a share, and Fieller's of a ratio of two estimates."""

@@ -1,14 +1,14 @@
 """Compute exact intervals of a share from the number of reports that support it.
 
-Over a population the support of a share f is exactly Bin(n, q + f(p-q)). An interval holds the shares in whose two
-tails the support seen is not (Clopper and Pearson 1934, with the tails that ``feldman_cousins`` gives each share), so
-it covers f at least as often as it says.
+Over a population the support of a share f is exactly Bin(n, q + f(p-q)). An interval contains the shares for which the
+observed support lies in neither tail (Clopper and Pearson 1934, with the tails that ``feldman_cousins`` assigns to each
+share), so its coverage is at least nominal.
 
-Of thousands of values the ends are interpolated, from a few hundred counts at which they are computed. In the count an
-end is smooth but at its bends: where it leaves 0, where it reaches 1, and where the tails become alike. Between two
-bends it is fitted by Chebyshev polynomials of the count's angle (on which an estimate's error is constant) and, where
-values have trials of their own, of the number of trials too. Polynomials that have not converged are taken over half
-the range, and the few counts of a short range, or beside a bend, are computed themselves.
+For thousands of values the ends are interpolated from a few hundred counts at which they are computed. As a function of
+the count, an end is smooth except at its bends: where it leaves 0, where it reaches 1, and where the tails become
+equal. Between two bends it is fitted by Chebyshev polynomials of the count's angle (the arcsine scale, on which an
+estimate's error is constant) and, if values differ in their trials, of the number of trials, too. If the polynomials do
+not converge, the range is halved; the few counts in a short range, or next to a bend, are computed directly.
 """
 
 from collections.abc import Callable
@@ -25,28 +25,28 @@ from .feldman_cousins import Tails, normal_scores, tails
 Ends = tuple[Floats, Floats]
 
 _NEAR, _ROUNDED = 1e-10, 1e-15
-"""An end is found when it moves by less than this number of standard errors, or this part of the range."""
+"""An end has converged when it moves by less than this number of standard errors, or this part of the range."""
 
 _SECANTS, _HALVINGS = 10, 60
 """Maximum secant steps (4 to 6 are usual), and bisections for the ends that have not converged by then."""
 
 _TINY = 1e-290
-"""A tail that is smaller is computed by its logarithm."""
+"""A tail below this is computed by its logarithm."""
 
 _NOUGHT = 1e-300
-"""In place of a beta function's shape of 0, where the answer is set apart."""
+"""Replaces a shape of 0 of a beta function; the results for such shapes are set separately."""
 
 _CERTAIN = 8.2
 """The normal quantile of a probability that a double rounds to 1."""
 
 _FEW = 400
-"""The number of counts up to which each end is computed by itself."""
+"""Up to this number of counts, each end is computed directly."""
 
 _DEGREE = 15
 """Degrees of the polynomials of the count."""
 
 _CLOSE = 1e-8
-"""Standard errors below which the last two coefficients of a converged polynomial are."""
+"""A polynomial has converged if its last two coefficients are below this number of standard errors."""
 
 _BETWEEN = float(np.nextafter(0, 1)), float(np.nextafter(1, 0))
 """An end that is neither 0 nor 1 is between them."""
@@ -56,22 +56,22 @@ _BESIDE = 0.01
 
 
 class Levels(Protocol):
-    """What has a share: P[a report supports it], ``p`` of a user who counts in it and ``q`` of any other."""
+    """Defines P[a report supports the share]: ``p`` for a user who counts in it, and ``q`` for any other."""
 
     @property
     def p(self) -> Fraction:
-        """P[a report supports it] of a user who counts in it."""
+        """P[a report supports it] for a user who counts in it."""
 
     @property
     def q(self) -> Fraction:
-        """P[a report supports it] of any other user."""
+        """P[a report supports it] for any other user."""
 
 
 def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: float) -> Ends:
     """Return the interval of a share in the population, given how many of the trials support it.
 
-    It misses with probability ``alpha`` at most. Of thousands of values ends are interpolated, to well under 1e-6
-    standard errors; they never fall where the count rises, and are 0 and 1 where exact ones are.
+    It misses with probability ``alpha`` at most. For thousands of values the ends are interpolated, to well under 1e-6
+    standard errors; they never fall as the count rises, and are 0 or 1 where the exact ones are.
     """
     p, q = levels.p, levels.q
     if p < q:  # the opposite is reported more often: count how many do not support the value
@@ -84,7 +84,7 @@ def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: fl
 
 
 class SupportLaw(NamedTuple):
-    """P[a report supports a value], of a share of 0 and of a share of 1, and by how much the second is more."""
+    """P[a report supports a value] at a share of 0 and at a share of 1, and the difference of the two."""
 
     q: float
     p: float
@@ -96,7 +96,7 @@ class SupportLaw(NamedTuple):
         return cls(float(q), float(p), float(p - q))
 
     def success(self, share: Floats) -> Floats:
-        """Return P[a report supports a value] of a share."""
+        """Return P[a report supports a value] at a share."""
         return self.q + share * self.gap
 
     def error(self, share: Floats | float, trials: Floats) -> Floats:
@@ -110,10 +110,10 @@ class SupportLaw(NamedTuple):
 
 
 class LowEnds:
-    """The low ends of exact intervals that miss with probability ``alpha``.
+    """Computes the low ends of exact intervals that miss with probability ``alpha``.
 
-    High ends are the low ends of the opposite: one less the share, of which those speak that do not support it.
-    All methods take arrays with an entry a value; ``seen`` and ``trials`` need not be whole numbers.
+    High ends follow from the low ends for the complement, 1 - share, which the other reports support. All methods take
+    arrays with one entry per value; ``seen`` and ``trials`` need not be whole numbers.
     """
 
     def __init__(self, support: SupportLaw, alpha: float) -> None:
@@ -122,11 +122,11 @@ class LowEnds:
         self.tails: Tails = tails(alpha)
 
     def excess(self, share: Floats, seen: Floats, trials: Floats) -> Floats:
-        """Return by how much the chance to see as much or more exceeds the upper tail of a share.
+        """Return by how much P[count >= seen] exceeds the upper tail of a share, as normal quantiles.
 
-        Both are normal quantiles, on which scale this is nearly straight in the share, and in the count: above 0 for
-        larger shares and smaller counts. Near 1 the quantile of the tail is as one over what is left to 1, by which
-        this is scaled.
+        On that scale the difference is nearly linear in the share and in the count: it is above 0 for larger shares and
+        smaller counts. Near a share of 1 the quantile of the tail grows like 1/(1 - share), so the difference is scaled
+        by 1 - share.
         """
         chance = _score_of_chance(seen, trials, self.support.success(share))
         from_0, from_1 = share / self.support.error(0.0, trials), (1 - share) / self.support.error(1.0, trials)
@@ -136,7 +136,7 @@ class LowEnds:
         return np.asarray((chance - self.tails.upper(from_0, np.maximum(from_1, _NOUGHT))) * scale)
 
     def bends(self, trials: Floats) -> Floats:
-        """Return the shares, ascending, between which an end is smooth in the count: one row per bend of the tails."""
+        """Return the shares, ascending, between which an end is a smooth function of the count: one row per bend."""
         near = (
             self.tails.alike * self.support.error(0.0, trials),
             1 - self.tails.alike * self.support.error(1.0, trials),
@@ -145,7 +145,7 @@ class LowEnds:
         return np.stack([np.zeros(len(trials)), *inner, np.ones(len(trials))])
 
     def ends(self, seen: Floats, trials: Floats) -> Floats:
-        """Return the least share in [0, 1] in whose upper tail the seen is not: 0 where that is in none of 0's."""
+        """Return the least share in [0, 1] whose upper tail does not contain the count; 0 if that of 0 does not."""
         nought, one = np.zeros(len(seen)), np.ones(len(seen))
         some = self.excess(nought, seen, trials) < 0
         if self.tails.alpha > 0.5:
@@ -162,7 +162,7 @@ class LowEnds:
         return crossing(excess, self._guess(seen, trials), (np.zeros(len(seen)), np.ones(len(seen))), error)
 
     def counts_at(self, share: Floats, trials: Floats) -> Floats:
-        """Return the count, as a real number, above which the low end is above a share, and ``trials`` if none is."""
+        """Return the count, as a real number, above which the low end exceeds a share; ``trials`` if there is none."""
         found = trials.copy()
         some = np.flatnonzero(self.excess(share, trials, trials) < 0)
         share, trials = share[some], trials[some]
@@ -176,7 +176,7 @@ class LowEnds:
         return found
 
     def _guess(self, seen: Floats, trials: Floats) -> Floats:
-        """Return ends by Wilson's interval (1927), with half a count for continuity."""
+        """Return approximate ends by Wilson's interval (1927), with a continuity correction of half a count."""
         errors = (self.support.error(0.0, trials), self.support.error(1.0, trials))
         score, _ = normal_scores(self.support.estimate(seen, trials), errors, self.tails.alpha)
         seen = np.maximum(seen - 0.5, 0)
@@ -186,10 +186,10 @@ class LowEnds:
 
 
 def crossing(excess: Callable[[Indices, Floats], Floats], guess: Floats, bracket: Ends, error: Floats) -> Floats:
-    """Return where a rising function, below 0 and above 0 at the ends of the bracket, is 0, strictly between them.
+    """Return the root of a rising function strictly inside a bracket at whose ends it is below and above 0.
 
-    By secants from a guess. ``excess`` takes places of the arrays and a point for each; it is about 1 where a point is
-    off by ``error``.
+    Secant steps start from a guess. ``excess`` takes indices into the arrays and a point for each; its value is about 1
+    if a point is off by ``error``.
     """
     low, high = bracket[0].copy(), bracket[1].copy()
     found = np.where((guess > low) & (guess < high), guess, (low + high) / 2)
@@ -224,7 +224,7 @@ def _score_of_chance(seen: Floats, trials: Floats, success: Floats) -> Floats:
 
 
 def _log_far_tail(seen: Floats, trials: Floats, success: Floats) -> Floats:
-    """Return log P[as many or more] far above what is expected, where the sum is nearly a geometric series."""
+    """Return log P[as many or more] far above the expected count, where the sum is nearly a geometric series."""
     ways = -np.log1p(trials) - scipy.special.betaln(trials - seen + 1, seen + 1)
     first = ways + scipy.special.xlogy(seen, success) + scipy.special.xlog1py(trials - seen, -success)
     ratio = (trials - seen) / (seen + 1) * success / (1 - success)
@@ -232,13 +232,13 @@ def _log_far_tail(seen: Floats, trials: Floats, success: Floats) -> Floats:
 
 
 def ends_of_many(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:
-    """Return the low end of each value: within 1e-6 standard errors of the exact one, and never falling in the count.
+    """Return the low end of each value: within 1e-6 standard errors of the exact one, and monotone in the count.
 
-    It is 0 where the exact one is, and 1 where that is.
+    It is 0 or 1 exactly where the exact end is.
     """
     order = np.lexsort((seen, trials))
     seen, trials = seen[order], trials[order]
-    new = np.append(True, (np.diff(seen) != 0) | (np.diff(trials) != 0))[: len(seen)]  # of none there is none
+    new = np.append(True, (np.diff(seen) != 0) | (np.diff(trials) != 0))[: len(seen)]  # works for empty arrays, too
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(new) - 1
     seen, trials = seen[new], trials[new]
@@ -248,13 +248,13 @@ def ends_of_many(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:
 
 
 def _let_rise(found: Floats, trials: Floats) -> None:
-    """Lift the ends that rounding has put below that of a lesser count, in place; counts ascend."""
+    """Raise, in place, ends that rounding has put below that of a smaller count; counts ascend."""
     while (fallen := (np.diff(found) < 0) & (np.diff(trials) == 0)).any():
         found[1:][fallen] = found[:-1][fallen]
 
 
 def _interpolated(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:
-    """Interpolate where numbers of trials are within a factor of two of one another."""
+    """Interpolate separately within groups of trials that differ by less than a factor of two."""
     found = np.empty(len(seen))
     octave = np.floor(np.log2(np.maximum(trials, 1)))
     for one in np.unique(octave):
@@ -267,7 +267,7 @@ def _interpolated(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:
 
 
 class _Grid(NamedTuple):
-    """Chebyshev points of [-1, 1], and the matrix that makes coefficients of values there."""
+    """Chebyshev points of [-1, 1], and the matrix from values at these points to coefficients."""
 
     points: Floats
     fit: Floats
@@ -283,10 +283,10 @@ _COUNTS = _Grid.of(_DEGREE)
 
 
 class _Octave:
-    """Ends of distinct counts out of numbers of trials that are alike."""
+    """Computes the ends of distinct counts whose numbers of trials are similar."""
 
     def __init__(self, ends: LowEnds, seen: Floats, trials: Floats) -> None:
-        """Find the angles of the bends, at a few numbers of trials and from these at all."""
+        """Compute the angles of the bends at a few numbers of trials, and interpolate them for all others."""
         self._ends, self._seen, self._trials = ends, seen, trials
         self._angle = np.arcsin(np.sqrt(seen / trials))
         least, most = trials.min(), trials.max()
@@ -314,9 +314,9 @@ class _Octave:
         return found
 
     def _stretch(self, bend: int, places: Indices, part: Floats, found: Floats) -> list[Indices]:
-        """Find the ends between two bends, and return the places of those that are left to be computed.
+        """Interpolate the ends between two bends, and return the indices of those that remain to be computed.
 
-        ``part`` is how far from one bend to the next each count is.
+        ``part`` is the relative position of each count between one bend and the next.
         """
         left, ranges = [], [(places, part)]
         while ranges:
@@ -356,7 +356,7 @@ class _Octave:
 
 
 def _degree_for(least: float, most: float) -> int:
-    """Return the degree at which a polynomial over such a range, of a function that is singular at 0, is right."""
+    """Return the polynomial degree sufficient on such a range for a function that is singular at 0."""
     if least == most:
         return 0
     ratio = (most + least) / (most - least)

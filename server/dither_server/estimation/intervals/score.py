@@ -1,15 +1,16 @@
-"""Compute score intervals of a share: of estimates whose law is nearly normal, and no binomial one.
+"""Compute score intervals of a share, for estimates whose law is nearly normal but not binomial.
 
-Each has equal tails, and near 0 and 1 the tails that ``feldman_cousins`` says; it misses with probability ``alpha``,
-which is 1 - confidence. ``verdicts`` say what an interval tells by itself, by one rule for every kind of answer.
+Each has equal tails, except near 0 and 1, where ``feldman_cousins`` splits them; it misses with probability ``alpha``,
+which is 1 - confidence. ``verdicts`` classifies intervals by one rule for every kind of answer.
 
 The interval of a ratio of two estimates, such as the share of x among those with y, r = f_xy / f_y, is Fieller's.
-His set (Fieller 1954, "Some problems in interval estimation") is that of all r for which x - r y is within its
-own error of 0,
+Fieller's set (Fieller 1954, "Some problems in interval estimation") contains all r for which x - r y is within its own
+error of 0,
 
     { r : (x - r y)² <= z² (v_x - 2 r v_xy + r² v_y) },
 
-an interval if y is clear of 0 by its own z errors. If it is not, no end of it can be known, and there is none.
+which is an interval if y differs from 0 by more than z of its own errors. Otherwise the set is unbounded, and no
+interval is returned.
 """
 
 from collections.abc import Callable
@@ -25,23 +26,23 @@ from .exact import Ends, Levels
 from .feldman_cousins import normal_scores, tails
 
 _PASSES = 2
-"""How often an end is computed: first with the skewness at the estimate, then with that at the end before."""
+"""Number of passes that compute an end: first with the skewness at the estimate, then with that at the previous end."""
 
 LEAST_NOISE = 10.0
-"""Variance of a count, or of a sum of scores in squares of their range, that makes noise intervals normal enough.
+"""Minimum variance of a count, or of a sum of scores in squares of their range, for normal noise intervals.
 
-From there those of 95% hold in at least 93.4 of 100 surveys, by enumeration.
-At 0.25 they held in 79: 100 reports of two values at ε = 6.
+By enumeration, 95% intervals then cover with probability at least 93.4%. At a variance of 0.25 they cover with 79%: 100
+reports of two values at ε = 6.
 """
 
 _MOST_SKEWED = 0.5
-"""A skewness up to which the first correction for it is one."""
+"""Largest skewness at which the first-order correction for it is valid."""
 
 
 class Law(NamedTuple):
-    """The variance of an estimate of a share f from N reports, times N: constant + slope f + thinning f (1-f).
+    """N times the variance of an estimate of a share f from N reports: constant + slope f + thinning f (1-f).
 
-    Over a population it has ``people`` in place of ``thinning``.
+    For the population, ``people`` replaces ``thinning``.
     """
 
     constant: float | Floats
@@ -55,21 +56,21 @@ class Law(NamedTuple):
         return np.asarray(np.sqrt(np.maximum(spread, 0) / np.maximum(trials, 1) + bias**2))
 
     def plus(self, other: "Law", times: float | Floats) -> "Law":
-        """Return the law whose variance is this one and so many times another."""
+        """Return the law whose variance is this one plus ``times`` that of ``other``."""
         return Law(*(one + times * more for one, more in zip(self, other, strict=True)))
 
     def sampled(self) -> "Law":
-        """Return the law over a population: who reports adds f(1-f), once per person."""
+        """Return the law for the population: sampling adds f(1-f), once per person."""
         return self._replace(thinning=self.people)
 
 
 def noise_law(mechanism: Mechanism, repeats: float = 1.0) -> Law:
-    """Return the law over noise alone, where N reports have the design effect ``repeats``, D.
+    """Return the law over noise alone, if N reports have the design effect ``repeats``, D.
 
-    V0 + f·Vf (Wang et al. 2017, equation 2) is of the noise and, where but a share c of the reports speaks of a value,
-    (1-c) f (1-f) of whose these are. Reports of one person share the answer and the permanent draw, and with it the
-    cohort. So D - 1 times the law of the permanent stage is added; without one, but a share c of a person's other
-    reports speaks of the value, and they share f (1-f) alone.
+    The noise contributes V0 + f·Vf (Wang et al. 2017, equation 2). If only a share c of the reports covers a value, the
+    random choice of these reports contributes (1-c) f (1-f). Reports of one person share the answer and the permanent
+    draw, and with it the cohort. So D - 1 times the law of the permanent stage is added. Without a permanent stage,
+    only a share c of a person's other reports covers the value, and they share only f (1-f).
     """
     once, thinning, stage = law_of(mechanism), float(1 - mechanism.coverage), mechanism.permanent_stage
     if stage is None:
@@ -78,13 +79,13 @@ def noise_law(mechanism: Mechanism, repeats: float = 1.0) -> Law:
 
 
 def law_of(levels: Levels) -> Law:
-    """Return the law of a share over noise alone, where every report speaks of it."""
+    """Return the law of a share over noise alone, if every report covers it."""
     p, q = float(levels.p), float(levels.q)
     return Law(q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), 0.0)
 
 
 def shared_variance(mechanism: Mechanism, share: Floats, reports: float) -> Floats:
-    """Return the covariance of two reports' estimates of shares if they are of one person, over ``reports`` reports."""
+    """Return the covariance of estimates from two reports of one person, divided by the number of ``reports``."""
     stage = mechanism.permanent_stage
     law = Law(0.0, 0.0, 1.0) if stage is None else law_of(stage).sampled()
     return law.error(share, np.asarray(reports if stage is None else reports * float(stage.coverage))) ** 2
@@ -103,7 +104,8 @@ def share_interval(
 ) -> Ends:
     """Return the interval of a share in the population (``sampled``), or among those who reported (``where_normal``).
 
-    ``bias`` and ``cube`` are the standard deviation and third central moment of what a sketch's collisions add.
+    ``bias`` and ``cube`` are the standard deviation and third central moment of the bias that a sketch's collisions
+    add.
     """
     law = noise_law(mechanism, repeats)
     law = law.sampled() if sampled else law
@@ -117,15 +119,15 @@ def share_interval(
 
 
 def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> Ends:
-    """Return the ends of noise intervals, NaN where supports are not ``nearly_normal``."""
+    """Return the ends of noise intervals, NaN for supports that are not ``nearly_normal``."""
     normal, (low, high) = nearly_normal(mechanism, trials), ends
     return np.where(normal, low, np.nan), np.where(normal, high, np.nan)
 
 
 def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int) -> Booleans:
-    """Return whether the law of a count of support is nearly normal, whichever share it is of.
+    """Return whether a support count is nearly normal, whatever the share.
 
-    It is not where the noise gives the count a variance of less than ``LEAST_NOISE``: then it has too few values.
+    It is not if its variance from the noise is below ``LEAST_NOISE``, because it then has too few probable values.
     """
     p, q = float(mechanism.p), float(mechanism.q)
     return np.asarray(trials * min(p * (1 - p), q * (1 - q)) >= LEAST_NOISE)
@@ -134,11 +136,11 @@ def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int) -> Boolea
 def third_moment(
     mechanism: Mechanism, share: Floats, trials: Floats | Counts, repeats: float = 1.0, *, sampled: bool
 ) -> Floats:
-    """Return the third central moment of a share's estimate, over a population (``sampled``) or over noise alone.
+    """Return the third central moment of a share's estimate, over noise and, if ``sampled``, over sampling.
 
-    Of one trial it is M₃(p, q)/(p-q)³ (``_third``). A person's D reports have in common what the permanent stage has,
-    with P and Q (1 and 0 without one). Given that, a report supports the value with π₀ or with π₁ = π₀ + (p-q)/(P-Q).
-    By the law of total cumulance N² times the moment is
+    For one trial it is M₃(p, q)/(p-q)³ (``_third``). The D reports of a person share the result of the permanent stage,
+    which has P and Q (1 and 0 without one). Given this result, a report supports the value with π₀ or with π₁ = π₀ +
+    (p-q)/(P-Q). By the law of total cumulance N² times the moment is
 
         M₃(p, q)/(p-q)³ + 3 (D-1) (1-π₀-π₁) M₂(P, Q)/((P-Q)² (p-q)) + (D²-1) M₃(P, Q)/(P-Q)³.
     """
@@ -159,13 +161,13 @@ def third_moment(
 def _third(p: float, q: float, share: Floats, thinning: float) -> Floats:
     """Return the third central moment of the support of one trial, of a ``Law`` with thinning t.
 
-    With b(x) = x (1-x) (1-2x), the third central moment of a coin of chance x, and d = p - q, it is
+    With b(x) = x (1-x) (1-2x), the third central moment of a Bernoulli variable of probability x, and d = p - q, it is
 
         f b(p) + (1-f) b(q) + 3 d² (1-p-q) t f (1-f) + d³ t (2t-1) f (1-f) (1-2f):
 
-    the moments of the noise given whose the reports are, their mean's covariance with their variance, and the moment of
-    the mean, which is that of a hypergeometric number of holders. Without thinning the first two are all; with all of
-    it, t = 1, the sum is b(q + f d), for then every report is anyone's.
+    the moments of the noise given which people report, the covariance of its mean with its variance, and the moment of
+    the mean, which depends on a hypergeometric number of holders. At t = 0 only the first two terms remain; at t = 1
+    the sum is b(q + f d), because then every report is an independent draw from the population.
     """
     gap, mixed = p - q, share * (1 - share) * thinning
     noise = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
@@ -185,12 +187,12 @@ def score_interval(
     bias: Floats | float = 0.0,
     skewness: Callable[[Floats], Floats] = _unskewed,
 ) -> Ends:
-    """Return the interval of a share, given its unbiased estimate from so many trials; a share of no trial is anywhere.
+    """Return the interval of a share, given its unbiased estimate from ``trials``; [0, 1] without trials.
 
-    It holds every f with |estimate - f| <= z error(f), the error being that at f itself (Wilson's score interval, 1927,
-    for a sum of two binomials): unlike one with the error at the estimate it covers as it says where few reports
-    support a value. Where the estimate is skewed, z is corrected by (z² - 1)/6 of the ``skewness`` that it has at f
-    (Cornish and Fisher 1938): first at the estimate, and then at the end that this gives.
+    It contains every f with |estimate - f| <= z error(f), with the error at f itself (Wilson's score interval, 1927,
+    for a sum of two binomials). Unlike an interval with the error at the estimate, it has its nominal coverage even if
+    few reports support a value. If the estimate is skewed, z is corrected by (z² - 1)/6 times its ``skewness`` at f
+    (Cornish and Fisher 1938): first at the estimate, and then at the end so computed.
     """
     errors = (law.error(np.zeros(1), trials, bias), law.error(np.ones(1), trials, bias))
     below, above = normal_scores(frequency, errors, alpha)
@@ -205,12 +207,12 @@ def score_interval(
 
 
 def _corrected(score: Floats, skewness: Floats, alike: float) -> Floats:
-    """Return the score with the first correction for skewness; beyond ``alike`` it grows no more."""
+    """Return the score with the first-order correction for skewness, which is constant beyond ``alike``."""
     return np.asarray(score - (np.minimum(score**2, alike**2) - 1) / 6 * np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
 
 
 def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends:
-    """Return the interval of a share whose unbiased estimate is normal with that standard error; it may be infinite."""
+    """Return the interval of a share whose unbiased estimate is normal with standard error ``error``, or infinite."""
     below, above = normal_scores(frequency, (error, error), 1 - confidence)
     return np.clip(frequency - below * error, 0, 1), np.clip(frequency + above * error, 0, 1)
 
@@ -221,10 +223,10 @@ def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats,
     constant = law.constant + np.maximum(trials, 1) * bias**2
     spread = constant + law.slope * frequency + law.thinning * frequency * (1 - frequency)
     lean = scale * (law.slope + law.thinning)
-    # The discriminant with its large terms cancelled on paper, so that 10^12 reports lose no digits.
+    # In this form the large terms of the discriminant have cancelled, so 10^12 reports lose no digits.
     rest = (
         4 * scale**2 * law.thinning * constant if np.any(law.thinning) else 0.0
-    )  # else an error without bound would be NaN
+    )  # otherwise an infinite error would give NaN
     half = np.sqrt(np.maximum(4 * scale * spread + lean**2 + rest, 0)) / 2
     return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
 
@@ -234,7 +236,7 @@ Verdict = Literal["ok", "noise", "too-few"]
 _VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
 
 _WIDEST = 0.5
-"""The width, as a part of all that is possible, from which an interval says too little."""
+"""Width, relative to the whole range, from which an interval counts as too wide."""
 
 
 def too_wide(low: Floats | float, high: Floats | float, whole: float = 1.0) -> Booleans:
@@ -244,26 +246,27 @@ def too_wide(low: Floats | float, high: Floats | float, whole: float = 1.0) -> B
 
 
 def verdicts(low: Floats, high: Floats) -> tuple[Verdict, ...]:
-    """Return the verdict on each interval of a share, of which NaN has no ends.
+    """Return the verdict on each interval of a share; NaN ends mean that there is no interval.
 
     It is "ok" if the interval lies above 0, "too-few" if it contains 0 and is ``too_wide``, and otherwise "noise".
     """
-    said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
+    said = np.array(_VERDICTS, dtype=object)  # an array of references to the same three strings
     return tuple(said[np.where(low > 0, 0, np.where(too_wide(low, high), 2, 1))])
 
 
 def informative(error: Floats | float, alpha: float) -> Booleans:
-    """Return whether any estimate from these reports can tell a share from another; below that none is shown.
+    """Return whether the reports suffice to distinguish any two shares; otherwise no estimate is shown.
 
-    ``error`` is the standard error of a share of 0. If even an estimate of 1, the largest share, is not clear of 0 by
-    it, its interval is the whole range. Near 0 all of ``alpha`` lies in one tail (``intervals.feldman_cousins``).
+    ``error`` is the standard error at a share of 0. If even an estimate of 1, the largest share, does not differ
+    significantly from 0, its interval is the whole range. At 0 all of ``alpha`` lies in one tail
+    (``intervals.feldman_cousins``).
     """
     score = -NormalDist().inv_cdf(min(alpha, 0.5))
     return np.asarray(error) < (1 / score if score else np.inf)
 
 
 class Ratios(NamedTuple):
-    """Ratios with their intervals; all three are NaN where the denominator may be 0, for then there are too few."""
+    """Ratios with their intervals; all three are NaN if the denominator may be 0, because there are too few reports."""
 
     ratio: Floats
     low: Floats
@@ -282,13 +285,13 @@ def fieller(
     """Return x / y with the ends of Fieller's set, cut to [0, 1]; all arrays broadcast.
 
     ``v_x``, ``v_y`` and ``v_xy`` are variances and covariance of x and y; ``z`` is the normal quantile of the
-    confidence. Unless y is clear of 0 by ``sure`` of its errors too there is none, because y may be absent. The ends
+    confidence. Unless y also exceeds ``sure`` of its errors there is no interval, because the true y may be 0. The ends
     are the roots of r² (y² - z² v_y) - 2 r (x y - z² v_xy) + (x² - z² v_x) = 0.
     """
     x, y, v_x, v_y, v_xy = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (x, y, v_x, v_y, v_xy)))
     square = y**2 - z**2 * v_y
     middle = x * y - z**2 * v_xy
-    # The discriminant is not negative where the set is an interval, but for rounding.
+    # If the set is an interval, the discriminant is negative only through rounding.
     reach = np.sqrt(np.maximum(middle**2 - square * (x**2 - z**2 * v_x), 0))
     known = (square > 0) & (y > sure * np.sqrt(v_y))
     with np.errstate(divide="ignore", invalid="ignore"):

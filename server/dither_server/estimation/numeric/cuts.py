@@ -1,4 +1,4 @@
-"""The share of answers below each point of the grid, with honest intervals."""
+"""Shares of answers below each point of the grid, with intervals of at least nominal coverage."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ...tally.arrays import Floats
 
 
 class Share(NamedTuple):
-    """A share of all people: unbiased with its errors, its interval, and that of the curve."""
+    """A share of all people: the unbiased estimate with its errors and interval, and the share by the curve."""
 
     frequency: float
     noise_error: float
@@ -26,13 +26,13 @@ class Share(NamedTuple):
 class Cuts:
     """The shares F(i) of answers rounded to a point below i, for i = 0..points: each array has points + 1 entries.
 
-    - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN without reports about it;
-    - ``noise_error``: its standard error from the noise alone; ``standard_error``: and from who happened to report;
-    - ``low``, ``high``: an interval about the population, in [0, 1]. Each holds by itself, not all together. It takes
-      many cuts together where ``frequency`` takes one, so it need not hold that.
+    - ``frequency``: raw and unbiased, so it may decrease, or lie outside [0, 1]; NaN without reports about it;
+    - ``noise_error``: its standard error from the noise alone; ``standard_error``: from noise and sampling;
+    - ``low``, ``high``: an interval for the population, in [0, 1]. Each holds by itself, not all together. It pools
+      many cuts, whereas ``frequency`` uses one, so it need not contain ``frequency``.
 
-    F(0) = 0 and F(points) = 1 are known. ``repeated`` times F (1-F) is the covariance of neighbouring cuts' estimates,
-    of people who report again and are in the reports of both.
+    F(0) = 0 and F(points) = 1 are known. ``repeated`` times F (1-F) is the covariance of the estimates of neighbouring
+    cuts, through people whose repeated reports are in both.
     """
 
     frequency: Floats
@@ -52,7 +52,7 @@ class Cuts:
         high: Floats,
         repeated: float = 0.0,
     ) -> Self:
-        """Return the cuts, given all but the first and the last, which are known."""
+        """Return all cuts, given those except the first and the last, which are known."""
         ends = (1.0, 0.0, 0.0, 1.0, 1.0)
         columns = (frequency, noise_error, standard_error, low, high)
         frequency, noise_error, standard_error, low, high = (
@@ -62,20 +62,20 @@ class Cuts:
 
     @property
     def points(self) -> int:
-        """How many points the grid has."""
+        """The number of points of the grid."""
         return len(self.frequency) - 1
 
     def drawn(self) -> tuple[Floats, Floats]:
-        """Return the ends made monotone for a drawing, wider and never narrower, so each still holds by itself."""
+        """Return the ends made monotone for a plot; intervals only become wider, so each still holds by itself."""
         return np.minimum.accumulate(self.low[::-1])[::-1], np.maximum.accumulate(self.high)
 
     def below(self, place: float, curve: Floats) -> Share:
         """Return the share of answers below ``place``, a real number of grid steps from the lowest point.
 
-        An answer is rounded at random to one of the points beside it, so F(i) is the mean share below the places from
-        i - 1 to i. It is taken for the share below i - 1/2, and shares between such places for even. The interval
-        assumes neither: the share below point i is at least F(i) and at most F(i + 1). ``curve`` is the consistent one.
-        Raises ParameterError if ``place`` is not within the grid.
+        An answer is rounded at random to one of the two nearest points, so F(i) is the average of the shares below the
+        places from i - 1 to i. The estimate takes it for the share below i - 1/2 and interpolates linearly. The
+        interval assumes neither: the share below point i is at least F(i) and at most F(i + 1). ``curve`` is the
+        consistent curve. Raises ParameterError if ``place`` is not within the grid.
         """
         last = self.points - 1
         if not 0 <= place <= last:  # NaN compares false

@@ -1,7 +1,7 @@
-"""The law of the dithered response, and what follows from it for a tally.
+"""The law of the dithered response, and the estimates that follow from it for a tally.
 
-A point v = 0..steps·phases is reported in phase c, which is public and even, as the cell (v + c) // phases; then
-randomized response keeps the cell or puts another in its place.
+A point v = 0..steps·phases is mapped in phase c, which is public and uniform, to the cell (v + c) // phases; randomized
+response then reports this cell or another.
 """
 
 import math
@@ -24,13 +24,13 @@ from .likelihood import ReportScores, Solver
 
 
 def poisson_binomial_level(alpha: float) -> float:
-    """Return the level of an exact binomial bound that holds with 1 - ``alpha`` for trials of unequal chances too.
+    """Return the level of an exact binomial bound that holds with 1 - ``alpha`` for trials of unequal chances, too.
 
     Let S be the successes in N independent trials of mean chance s. The bound of Clopper and Pearson (1934) is below s
     only where P[Bin(N, s) <= S] is below the level. Hoeffding (1956, theorem 4): such a tail of S is no more likely
     than the binomial one, up to N s - 1. Beyond that the binomial tail exceeds 1/4 (Greenberg and Mohri 2014), so no
-    level up to 1/4 reaches it, but for S = N - 1: there the bound is (1 - level)^(1/N), and a miss has a chance of at
-    most N (1 - s) <= -ln(1 - level). That is ``alpha`` for the level 1 - e^-alpha.
+    level up to 1/4 reaches it, except for S = N - 1: there the bound is (1 - level)^(1/N), and a miss has a chance of
+    at most N (1 - s) <= -ln(1 - level). That is ``alpha`` for the level 1 - e^-alpha.
     """
     return -math.expm1(-alpha)
 
@@ -38,7 +38,7 @@ def poisson_binomial_level(alpha: float) -> float:
 def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     """Return the upper bounds of Clopper and Pearson that miss with at most ``alpha``; 1 where there is no failure.
 
-    The lower bound is 1 less the upper one of the failures.
+    The lower bound is 1 minus the upper bound for the failures.
     """
     failures = trials - successes
     some = np.maximum(failures, 1.0)
@@ -46,7 +46,7 @@ def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
 
 
 def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
-    """Return nearly these bounds, by Wilson's interval (1927) with half a success for continuity; 1 of no trials."""
+    """Return approximate upper bounds by Wilson's interval (1927) with a continuity correction; 1 without trials."""
     z, trials = float(scipy.special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
     successes = np.minimum(successes + 0.5, trials)
     half = z * np.sqrt(successes * (trials - successes) / trials + z**2 / 4)
@@ -54,29 +54,30 @@ def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) ->
 
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""Window widths: how many neighbouring cuts are pooled."""
+"""Window widths: numbers of neighbouring cuts that are pooled."""
 
 _NARROW, _ENOUGH = 4, 10_000
-"""The least width of a window, unless its phases have that many reports on average.
+"""The minimum width of a window, unless its phases have the second number of reports on average.
 
-A cut rests on one phase, and forgers choose theirs: 150 in one phase of 1,500 reports would move its share by far.
+A cut uses the reports of one phase, and forgers choose their phase: 150 forged reports among the 1,500 of a phase
+would move its share far.
 """
 
 
 def widths_of(reports: int, phases: int) -> list[int]:
-    """Return the widths of windows for so many ``reports``: they depend on no answer, so that bounds hold."""
+    """Return the widths of windows for a number of ``reports``; they depend on no answer, so the bounds hold."""
     fitting = [width for width in WIDTHS if width <= phases]
     robust = [width for width in fitting if width >= _NARROW or width * reports >= _ENOUGH * phases]
     return robust or fitting[-1:]
 
 
 class Pooling(NamedTuple):
-    """The law of the supports of cuts, an entry a cut.
+    """The law of the supports of cuts, with one entry per cut.
 
-    A report is below a cut with the chance ``base`` + ``gap`` F, of which F is the share of answers below the cut. What
-    all reports of a device in the cut's phase have in common is below it with ``shared_base`` + ``shared_gap`` F: the
-    permanent cell or, without one, the answer. ``repeats`` is the design effect of all reports, and ``each`` the share
-    of a device's other reports that are in a phase, or None if all of them are in its own.
+    A report is below a cut with probability ``base`` + ``gap`` F, where F is the share of answers below the cut. All
+    reports of a device in the cut's phase share the permanent cell or, without one, the answer; it is below the cut
+    with probability ``shared_base`` + ``shared_gap`` F. ``repeats`` is the design effect of all reports, and ``each``
+    the share of a device's other reports that are in a given phase, or None if all of them are in the same phase.
     """
 
     base: Floats
@@ -87,16 +88,17 @@ class Pooling(NamedTuple):
     each: float | None
 
     def opposite(self) -> "Pooling":
-        """Return the law of the shares at cuts or above, counted from the other end."""
+        """Return the law of the complements, the shares at or above each cut, counted from the other end."""
         return self._replace(
             base=1 - self.gap - self.base[::-1], shared_base=1 - self.shared_gap - self.shared_base[::-1]
         )
 
     def variance(self, share: Floats, width: Floats | int) -> Floats:
-        """Return the variance of one report's estimate of a share, where ``width`` cuts are pooled.
+        """Return the variance of one report's estimate of a share, if ``width`` cuts are pooled.
 
-        That includes its covariance with other reports of its device. Answers are in the order of cuts, and variances
-        of 0 or 1 are concave in the share, so the share of all pooled reports bounds what is shared.
+        That includes its covariance with other reports of its device. Indicators of neighbouring cuts are monotone in
+        the answer, and the variance of an indicator is concave in the share, so the share of all pooled reports bounds
+        the shared part.
         """
         chance, common = self.base + self.gap * share, self.shared_base + self.shared_gap * share
         again = (self.repeats - 1) * (1.0 if self.each is None else self.each * width)
@@ -105,7 +107,7 @@ class Pooling(NamedTuple):
         )
 
     def effect(self, share: Floats, width: Floats) -> Floats:
-        """Return the design effect of the reports that are pooled."""
+        """Return the design effect of the pooled reports."""
         if self.repeats == 1:
             return np.ones(np.broadcast_shapes(share.shape, width.shape))
         share = np.clip(share, 0, 1)
@@ -116,30 +118,30 @@ class Pooling(NamedTuple):
 def pooled_bounds(
     successes: Counts | Floats, trials: Counts | Floats, law: Pooling, widths: Sequence[int], alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
+    """Return lower and upper bounds of each share, one entry per cut, that both hold with 1 - ``alpha``.
 
-    Of ``trials[i]`` reports ``successes[i]`` are below cut i; of as many cuts in a row as the greatest of ``widths`` no
-    two have a report in common.
+    ``successes[i]`` of ``trials[i]`` reports are below cut i. No report belongs to two cuts within a row of the
+    greatest of ``widths``.
 
-    F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
-    of F(i); likewise the lower bound of cuts up to i. Windows of ``widths`` cuts are each allowed α/2 over their
-    number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    F is non-decreasing. So the mean of F over cuts i, i+1, …, weighted by trials, is at least F(i), and its upper bound
+    is also one of F(i); the lower bound of cuts up to i likewise. Each width gets α/2 divided by the number of widths,
+    so the bounds of all widths hold together, and the tightest is used. A window ends at the last cut.
 
-    If people report again, a bound is that of as many reports as have the same variance, the larger of those at the
-    estimate and at the bound itself.
+    If people report repeatedly, a bound is computed for the number of independent reports that have the same variance,
+    the larger of the variances at the estimate and at the bound itself.
     """
     above = _upper(successes, trials, law, widths, alpha / 2)
     opposite = _upper((trials - successes)[::-1], trials[::-1], law.opposite(), widths, alpha / 2)
     low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
-    return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
+    return np.minimum(low, high), np.maximum(low, high)  # bounds cross only if one misses: swap them
 
 
 def _upper(
     successes: Counts | Floats, trials: Counts | Floats, law: Pooling, widths: Sequence[int], alpha: float
 ) -> Floats:
-    """Return a bound above each share.
+    """Return an upper bound of each share.
 
-    Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
+    The tightest window is selected by Wilson's interval, and the exact bound is computed for it alone.
     """
     first = np.arange(len(trials))
     pooling = np.array(widths)[:, np.newaxis]
@@ -162,11 +164,11 @@ def _upper(
 
 
 _PASSES = 2
-"""Times that a bound is computed: with the design effect at the estimate, and then with that at the bound."""
+"""Number of passes that compute a bound: with the design effect at the estimate, then with that at the bound."""
 
 
 class _DitheredFacts(Protocol):
-    """The facts of a dithered mechanism: its tally's shape, and P[a cell is reported] if it is marked and if not."""
+    """The parameters of a dithered mechanism: the tally's shape, and P[a cell is reported], marked or not."""
 
     cohorts: int
     cells: int
@@ -180,9 +182,9 @@ class _DitheredFacts(Protocol):
 
 @dataclass(frozen=True)
 class Dithered:
-    """The law with d = ``phases``, m = ``steps`` and cells of randomized response kept with p, each other taken with q.
+    """The law with d = ``phases`` and m = ``steps``; a cell is reported with p, and each other cell with q.
 
-    With a permanent draw p and q are those of the whole chain, and ``permanent`` is the law of that draw. Raises
+    With a permanent draw, p and q are those of the whole chain, and ``permanent`` is the law of that draw. Raises
     ParameterError unless p > q and p + m q = 1.
     """
 
@@ -196,7 +198,7 @@ class Dithered:
         if self.phases < 1 or self.steps < 1:
             raise ParameterError("phases", f"{self.phases} phases of {self.steps} steps; each must be at least 1")
         if not 0 < self.q < self.p or self.p + self.steps * self.q != 1:
-            raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must be 1, the first the likeliest")
+            raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must add up to 1, with p above q")
 
     @classmethod
     def of(cls, facts: _DitheredFacts) -> Self:
@@ -206,19 +208,19 @@ class Dithered:
 
     @property
     def points(self) -> int:
-        """How many points the grid has: m d + 1."""
+        """The number of points of the grid: m d + 1."""
         return self.steps * self.phases + 1
 
     @cached_property
     def gap(self) -> float:
-        """Return p - q, the share of reports that tell their cell; the others are even."""
+        """Return p - q, the share of reports that state the true cell; the others are uniform."""
         return float(self.p - self.q)
 
     @cached_property
     def score_table(self) -> Floats:
         """The score of each report, shape (phases, cells).
 
-        ((s - m/2)/(p-q) + m/2 + ((d-1)/2 - c)/d)/m in phase c, for Σ_c (v + c) // d = v.
+        ((s - m/2)/(p-q) + m/2 + ((d-1)/2 - c)/d)/m in phase c, because Σ_c (v + c) // d = v.
         """
         m, d = self.steps, self.phases
         dither = ((d - 1) / 2 - np.arange(d)) / d
@@ -229,7 +231,7 @@ class Dithered:
         return ReportScores(self.score_table, tally.counts)
 
     def variance(self, spread: float) -> float:
-        """Return the noise variance of a score of an answer, given E over phases of (cell - m/2)²."""
+        """Return the noise variance of the score of an answer, given the mean over phases of (cell - m/2)²."""
         m, d, gap = self.steps, self.phases, self.gap
         response = (1 - gap) / gap * (spread + m * (m + 2) / (12 * gap))
         return (response + (d * d - 1) / (12 * d * d)) / m**2
@@ -242,7 +244,7 @@ class Dithered:
         return self.variance(self._spread(tally))
 
     def _spread(self, tally: Tally) -> float:
-        """Return the mean of (cell - m/2)² over those who reported; NaN of nobody."""
+        """Return the mean of (cell - m/2)² over those who reported; NaN without reports."""
         if not tally.total:
             return float("nan")
         m = self.steps
@@ -251,23 +253,23 @@ class Dithered:
         return min(max(spread, 0.0), m * m / 4)
 
     def least_noise_variance(self, tally: Tally) -> float:
-        """Return ``noise_variance``, whose estimate is unbiased."""
+        """Return ``noise_variance``, because its estimate is unbiased."""
         return self.noise_variance(tally)
 
     def permanent_variance(self, tally: Tally) -> float:
-        """Return the noise variance of the score that a device's permanent cell would have: the mean of its reports."""
+        """Return the noise variance of the score of a device's permanent cell, the expectation over its reports."""
         return 0.0 if self.permanent is None else self.permanent.variance(self._spread(tally))
 
     @property
     def worst_variance(self) -> float:
-        """The noise variance of a score at an end of the range, where it is largest."""
+        """The largest noise variance of a score, reached at the ends of the range."""
         return self.variance(self.steps**2 / 4)
 
     def cuts(self, tally: Tally, confidence: float) -> Cuts:
         """Return the shares below all points.
 
-        Cut i compares cells below j = ⌈i/d⌉ in phase c = j d - i, and no other phase: F(i) = (C/n_c - q j)/(p-q),
-        where C of the n_c reports are in those cells.
+        Cut i uses the cells below j = ⌈i/d⌉ in phase c = j d - i alone: F(i) = (C/n_c - q j)/(p-q), where C of the n_c
+        reports are in those cells.
         """
         d, q, gap = self.phases, float(self.q), self.gap
         cells, phase = self.cells_of_cuts
@@ -298,17 +300,17 @@ class Dithered:
         return Pooling(base, gap, float(stage.q) * cells, stage.gap, repeats, None)
 
     def cell_shares(self, tally: Tally) -> Floats:
-        """Return the share of all reports at each position s d + d-1 - c: point v is told by positions v..v+d-1."""
+        """Return the share of all reports at each position s d + d-1 - c: point v has the positions v..v+d-1."""
         return np.asarray(tally.counts[::-1].T.ravel() / max(tally.total, 1))
 
     @property
     def cost(self) -> int:
-        """The cost of one estimate: of the factors of a band matrix, in some ten steps."""
+        """The cost of one estimate: about ten factorizations of a band matrix."""
         return 300 + self.points + self.points * self.phases // 64
 
     @property
     def floor(self) -> float:
-        """The chance of a position, given its phase, of every point."""
+        """The probability of a position, given its phase, that every point has at least."""
         return float(self.q)
 
     def spread(self, curve: Floats) -> Floats:
@@ -318,7 +320,7 @@ class Dithered:
         return np.asarray(self.gap * (padded[d:] - padded[:-d]))
 
     def gathered(self, cells: Floats) -> Floats:
-        """Return p - q times the sum over the positions that tell of each point."""
+        """Return p - q times the sum over the positions as which each point is reported."""
         total = np.append(0.0, np.cumsum(cells))
         return np.asarray(self.gap * (total[self.phases :] - total[: -self.phases]))
 
@@ -327,7 +329,7 @@ class Dithered:
         total = self.gap**2 * np.append(0.0, np.cumsum(cells))
         d, k = self.phases, self.points
         padded = np.append(total, np.full(d, total[-1]))
-        band = np.empty((d, k), order="F")  # as LAPACK wants it
+        band = np.empty((d, k), order="F")  # the memory layout of LAPACK
         np.subtract(padded[d : d + k], sliding_window_view(padded, k)[:d], out=band)
         band[0] += points
         factor = scipy.linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)

@@ -1,4 +1,4 @@
-"""Estimate all of a numeric question from a tally: mean, shares below points, quantiles and curve."""
+"""Estimate everything about a numeric question from a tally: mean, shares below points, quantiles and curve."""
 
 import math
 from collections.abc import Sequence
@@ -20,18 +20,19 @@ from .mean import Mean, mean_of
 QuantileVerdict = Literal["ok", "edge", "too-few"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-"""The quantiles of an answer unless others are asked for."""
+"""The default quantiles of an answer."""
 
 
 @dataclass(frozen=True)
 class Quantile:
-    """The quantile of ``share``: the first point at or below which so many answers lie.
+    """The quantile of ``share``: the first point such that at least this share of answers lies at or below it.
 
-    ``point`` is that of the curve, moved into the interval where it lies outside; ``low`` and ``high`` are the points
-    at the ends of the interval. Answers are rounded to a point beside them: those themselves reach a step further.
+    ``point`` is that of the curve, moved into the interval if it lies outside; ``low`` and ``high`` are the points at
+    the ends of the interval. Answers are rounded to a neighbouring point, so an answer itself may lie up to a step
+    further out.
 
-    ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end, where all beyond
-    the range are counted too, so that the quantile may lie beyond; else "ok".
+    ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end of the range:
+    answers beyond the range are counted there, so the quantile may lie beyond; else "ok".
     """
 
     share: float
@@ -44,9 +45,9 @@ class Quantile:
 def quantiles_of(cuts: Cuts, curve: Floats, shares: Sequence[float] = QUANTILES) -> list[Quantile]:
     """Return the quantiles of ``shares``, each strictly between 0 and 1; raise ParameterError for others.
 
-    With U and L the ends of the cuts, an interval is from the first point with U(point + 1) >= t to the last with
-    L(point) < t. To miss the quantile Q on the left means U(Q + 1) < t <= F(Q + 1), on the right L(Q) >= t > F(Q): so
-    it holds as surely as the interval of one cut does, though the cut is not known beforehand.
+    With U and L the upper and lower ends of the cuts, an interval reaches from the first point with U(point + 1) >= t
+    to the last with L(point) < t. To miss the quantile Q on the left means U(Q + 1) < t <= F(Q + 1), on the right L(Q)
+    >= t > F(Q): so it has the coverage of the interval of one cut, although the cut is not known beforehand.
     """
     for share in shares:
         if not 0 < share < 1:  # NaN compares false
@@ -58,7 +59,7 @@ def quantiles_of(cuts: Cuts, curve: Floats, shares: Sequence[float] = QUANTILES)
 def _quantile(cuts: Cuts, total: Floats, share: float) -> Quantile:
     last = cuts.points - 1
     ends = int(np.argmax(cuts.high[1:] >= share)), last - int(np.argmax(cuts.low[last::-1] < share))
-    low, high = min(ends), max(ends)  # where they cross, which is a miss, it is what lies between
+    low, high = min(ends), max(ends)  # ends cross only if one misses: swap them
     point = min(max(int(np.searchsorted(total, share)), low), high)
     verdict: QuantileVerdict = "ok"
     if too_wide(low, high, last):
@@ -70,11 +71,11 @@ def _quantile(cuts: Cuts, total: Floats, share: float) -> Quantile:
 
 @dataclass(frozen=True)
 class NumericEstimate:
-    """What a tally says of a number's distribution, over points 0..points-1 of its grid.
+    """The estimated distribution of a number, over points 0..points-1 of its grid.
 
-    - ``mean``: unbiased, of no reports if these say nothing; ``cuts``: unbiased shares below each point; both with
+    - ``mean``: unbiased; as without reports if there are too few; ``cuts``: unbiased shares below each point; both with
       errors and intervals at ``confidence``;
-    - ``fit``: the curve of greatest likelihood: consistent, never smoothed, and without errors.
+    - ``fit``: the maximum-likelihood curve: consistent, never smoothed, and without errors.
     """
 
     reports: int
@@ -85,7 +86,7 @@ class NumericEstimate:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, nearly: five columns of cuts, and the curve."""
+        """The approximate size in bytes: five columns of cuts, and the curve."""
         return 6 * 8 * (self.cuts.points + 1)
 
     def quantiles(self, shares: Sequence[float] = QUANTILES) -> list[Quantile]:
@@ -98,7 +99,7 @@ class NumericEstimate:
         return share if self.mean.reports else share._replace(consistent=math.nan)
 
     def at_ends(self) -> tuple[Share, Share]:
-        """Return the shares within a step of the low and of the high end, with all answers beyond the range."""
+        """Return the shares within a step of the low and of the high end, including all answers beyond the range."""
         low, high = self.below(1), self.below(self.cuts.points - 2)
         return low, Share(
             1 - high.frequency, high.noise_error, high.standard_error, 1 - high.high, 1 - high.low, 1 - high.consistent
@@ -106,10 +107,10 @@ class NumericEstimate:
 
 
 def estimate_number(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> NumericEstimate:
-    """Return the estimate at a confidence; raise ParameterError if no interval can be made at it.
+    """Return the estimate at ``confidence``; raise ParameterError if no interval has that confidence.
 
-    Without reports, or with so few that no mean is ``informative``, means and shares are NaN, intervals are all that is
-    possible, and the curve is even.
+    Without reports, or with too few for an ``informative`` mean, means and shares are NaN, intervals are the whole
+    range, and the curve is uniform.
     """
     require_confidence(confidence)
     reports = tally.total

@@ -1,8 +1,8 @@
-"""The curve of greatest likelihood over the points of a grid, by an interior-point method.
+"""Compute the maximum-likelihood curve over the points of a grid by an interior-point method.
 
-Expectation maximisation reaches the same curve, but too slowly to stop it honestly: after 3,000 accelerated steps it
-may still be a hundred units of log-likelihood short, and a curve that stops early is smoother than the data say.
-Newton steps take 6 to 25 (Koenker and Mizera 2014 for mixtures).
+Expectation maximisation converges to the same curve, but too slowly: after 3,000 accelerated steps its log-likelihood
+may still be a hundred units below the maximum, and a curve that stops early is smoother than the data imply. Newton's
+method takes 6 to 25 steps (Koenker and Mizera 2014 for mixtures).
 """
 
 from collections.abc import Callable
@@ -16,48 +16,48 @@ from ...tally.tally import Tally
 from .cuts import Cuts
 
 _SHORT = 1e-3
-"""Natural units of log-likelihood, of all reports, by which the curve may be short of the greatest."""
+"""Tolerance on the log-likelihood of all reports, in natural units."""
 
 _ROUNDED = 1e-12
-"""The same per report, used where rounding hides any smaller difference."""
+"""Tolerance on the log-likelihood per report, used if rounding hides any smaller difference."""
 
 _STEPS = 50
 """Maximum steps; 6 to 25 are usual."""
 
 _INSIDE = 0.995
-"""The part of the way to the edge, where a share would be 0, that one step may go."""
+"""Fraction of the distance to the boundary, where a share would be 0, that one step may go."""
 
 
 Solver = Callable[[Floats], Floats]
-"""Solves linear equations with one positive definite matrix; one solution a column of the right side."""
+"""Solves linear equations with one positive definite matrix, for each column of the right-hand side."""
 
 
 class Channel(Protocol):
-    """Chances of cells, given the point: floor + slope[cell, point], of a curve that sums to 1."""
+    """Probabilities of cells given the point: floor + slope[cell, point], for curves that sum to 1."""
 
     @property
     def points(self) -> int:
-        """How many points a curve has."""
+        """The number of points of a curve."""
 
     @property
     def floor(self) -> float:
-        """The chance that a cell has of every point."""
+        """The part of a cell's probability that is the same for every point."""
 
     def spread(self, curve: Floats) -> Floats:
-        """Return slope @ curve: of each cell."""
+        """Return slope @ curve, one entry per cell."""
 
     def gathered(self, cells: Floats) -> Floats:
-        """Return slope.T @ cells: of each point."""
+        """Return slope.T @ cells, one entry per point."""
 
     def solver(self, cells: Floats, points: Floats) -> Solver:
-        """Return how to solve with the matrix slope.T @ diag(cells) @ slope + diag(points)."""
+        """Return a solver for the matrix slope.T @ diag(cells) @ slope + diag(points)."""
 
 
 @dataclass(frozen=True)
 class LikelihoodFit:
     """A curve: shares of the points, none negative, of sum 1.
 
-    ``short`` is a bound, in natural units for all reports together, on how much more likely another curve makes them.
+    ``short`` bounds how far its log-likelihood, of all reports in natural units, is below the maximum.
     """
 
     curve: Floats
@@ -66,14 +66,14 @@ class LikelihoodFit:
 
 @dataclass(frozen=True)
 class _State:
-    """Shares of the points, and the multipliers of their being no less than 0 and of their sum's being 1."""
+    """Shares of the points, and the multipliers of the constraints that they are non-negative and sum to 1."""
 
     curve: Floats
     slack: Floats
     price: float
 
     def plus(self, move: "_State") -> tuple[float, "_State"]:
-        """Return how much of a move leaves all shares and their multipliers positive, and the state after that."""
+        """Return the largest part of ``move`` that keeps shares and multipliers positive, and the state after it."""
         part = min(_room(self.curve, move.curve), _room(self.slack, move.slack))
         return part, _State(
             self.curve + part * move.curve, self.slack + part * move.slack, self.price + part * move.price
@@ -81,11 +81,12 @@ class _State:
 
 
 def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> LikelihoodFit:
-    """Return the most likely curve given the share of the reports in each cell; the even one of no reports.
+    """Return the most likely curve given the share of the reports in each cell; the uniform one without reports.
 
-    Primal-dual steps with Mehrotra's correction (1992), of one length for shares and multipliers. They end when the
-    steepest point proves that no curve is more than 0.001 units more likely (Lindsay 1983): far below the errors of the
-    reports, however many. Should rounding forbid that, the best curve so far is returned, and ``short`` says so.
+    The method takes primal-dual steps with Mehrotra's correction (1992), of equal length for shares and multipliers. It
+    stops when the largest directional derivative proves that no curve has a log-likelihood more than 0.001 units higher
+    (Lindsay 1983), far below the statistical error for any number of reports. If rounding prevents this, the best curve
+    so far is returned, with a larger ``short``.
     """
     curve = np.full(channel.points, 1 / channel.points)
     best = LikelihoodFit(curve, float("inf") if reports else 0.0)
@@ -101,28 +102,28 @@ def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Likeli
             break
         try:
             state = _step(channel, state or _start(curve, pull), pull, ratio / chances)
-        except np.linalg.LinAlgError:  # rounding has left no step
+        except np.linalg.LinAlgError:  # rounding allows no further step
             break
         curve = state.curve / state.curve.sum()
     return best
 
 
 def _start(curve: Floats, pull: Floats) -> _State:
-    """Return a state whose multipliers fit its curve."""
+    """Return a state with multipliers that match its curve."""
     price = 1.1 * float(pull.max()) + 0.1
     return _State(curve, price - pull, price)
 
 
 def _ratios(channel: Channel, curve: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return what cells have over what the curve expects, and what it expects."""
+    """Return the observed share of each cell divided by its expected share, and the expected share."""
     chances = channel.floor + channel.spread(curve)
     return np.divide(shares, chances, out=np.zeros(len(shares)), where=shares > 0), np.maximum(chances, 1e-300)
 
 
 def _step(channel: Channel, state: _State, pull: Floats, curvature: Floats) -> _State:
-    """Return the state after one predictor and its correction, which counts as much as of the predictor was possible.
+    """Return the state after a predictor step and its correction, weighted by the possible length of the predictor.
 
-    (Colombo and Gondzio 2008. In full it now and then leads a few reports away from the answer for ever.)
+    The weight follows Colombo and Gondzio (2008): with few reports, the full correction may never converge.
     """
     curve, slack = state.curve, state.slack
     solve = channel.solver(curvature, slack / curve)
@@ -143,16 +144,16 @@ def _step(channel: Channel, state: _State, pull: Floats, curvature: Floats) -> _
 
 
 def _room(positive: Floats, change: Floats) -> float:
-    """Return the part of a change, at most 1, that leaves everything positive."""
+    """Return the largest fraction of a change, at most 1, that keeps everything positive."""
     falls = change < 0
     return min(1.0, _INSIDE * float((positive[falls] / -change[falls]).min())) if falls.any() else 1.0
 
 
 @dataclass(frozen=True)
 class ReportScores:
-    """Scores of reports, whose expectation is the answer in parts of the range, whatever the answer.
+    """Scores of reports: the expectation of a score is the answer, in parts of the range.
 
-    ``values``: the score of each report that there can be; ``counts``: how many were of it, in the same shape.
+    ``values`` holds the score of each possible report, and ``counts`` the number of such reports, in the same shape.
     """
 
     values: Floats
@@ -160,40 +161,40 @@ class ReportScores:
 
     @property
     def mean(self) -> float:
-        """The average score; NaN of no reports."""
+        """The average score; NaN without reports."""
         total = int(self.counts.sum())
         return float((self.values * self.counts).sum() / total) if total else float("nan")
 
     @property
     def squares(self) -> float:
-        """The sum of squares of the scores' distances from their average."""
+        """The sum of squared deviations of the scores from their average."""
         return float((self.counts * (self.values - self.mean) ** 2).sum())
 
     @property
     def variance(self) -> float:
-        """The sample variance of one score; NaN of fewer than two reports."""
+        """The sample variance of a score; NaN for fewer than two reports."""
         total = int(self.counts.sum())
         return self.squares / (total - 1) if total > 1 else float("nan")
 
 
 class NumericLaw(Channel, Protocol):
-    """A law of reports over a grid of ``points`` answers."""
+    """The law of reports about an answer on a grid of ``points``."""
 
     def scores(self, tally: Tally) -> ReportScores:
         """Return the scores of the reports of a tally."""
 
     def noise_variance(self, tally: Tally) -> float:
-        """Return the variance of one score from the noise alone, averaged over those who reported (estimated)."""
+        """Return an estimate of the variance of one score from the noise alone, averaged over those who reported."""
 
     def least_noise_variance(self, tally: Tally) -> float:
-        """Return this variance, or a smaller number if it has no unbiased estimate."""
+        """Return ``noise_variance``, or a lower bound of it if it has no unbiased estimate."""
 
     def permanent_variance(self, tally: Tally) -> float:
         """Return the part of ``noise_variance`` that all reports of one device share; 0 without a permanent draw."""
 
     @property
     def worst_variance(self) -> float:
-        """The variance of one score from the noise alone, for the answer where it is largest."""
+        """The variance of one score from the noise alone, for the answer with the largest one."""
 
     def cuts(self, tally: Tally, confidence: float) -> Cuts:
         """Return the shares below all points, with intervals that each hold with ``confidence``."""

@@ -19,18 +19,18 @@ from .likelihood import NumericLaw
 class Mean:
     """A mean in parts of the range: 0 where all answers are at its low end, 1 at its high end.
 
-    - ``estimate``: unbiased, so it may lie beyond 0 or 1; ``reports``: how many it is of;
-    - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the mean
-      of those who reported may be;
-    - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the mean of the
-      population may be of which they are a random sample, also if each person reported in as many periods as there can
-      be (``Repeats``);
-    - ``shared``: the part of ``standard_error``² that stays if the same people report again, or more: of who they are,
-      and of their permanent draws.
+    - ``estimate``: unbiased, so it may lie outside [0, 1]; ``reports``: the number of reports that it averages;
+    - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval of the mean of those who reported,
+      from the noise alone;
+    - ``standard_error``, ``low``, ``high``: standard error and interval of the mean of the population, of which those
+      who reported are a random sample: from noise and sampling, valid even if each person reported in as many periods
+      as possible (``Repeats``);
+    - ``shared``: the part of ``standard_error``² that stays if the same people report again, or an upper bound of it:
+      the part from sampling and from permanent draws.
 
-    Intervals are at ``confidence`` and in [0, 1]. That from the noise is normal, and NaN of ``few`` reports. That of
-    the population is Student's and, of few reports, reaches as far as that of answers at the ends of the range, which
-    few reports may miss. Of no reports every other number is NaN.
+    Intervals are at ``confidence`` and in [0, 1]. The noise interval is normal, and NaN for ``few`` reports. The
+    population interval is Student's. For few reports it is at least as wide as for answers at the ends of the range,
+    which few reports may miss. Without reports every other number is NaN.
     """
 
     reports: int
@@ -46,18 +46,18 @@ class Mean:
 
     @property
     def few(self) -> bool:
-        """Whether the reports are too few for a normal law of the noise."""
+        """Whether there are too few reports for the noise to be nearly normal."""
         return math.isnan(self.noise_low)
 
 
 def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
     """Return the mean: the average score.
 
-    Its error is that of the sample variance of the scores, and never less than that of the noise, which few reports
-    may hide: to them one report is added that is as far from the mean as the worst on average are. So a single report
-    has the worst error that there can be. The noise includes rounding at random, at most a quarter of a squared step.
-    Reports of one person share what is not the noise of one report. Raises ParameterError if no interval can be made at
-    that confidence.
+    Its error follows from the sample variance of the scores, and is never below that of the noise. Few reports may hide
+    the noise, so a pseudo-report is added with the largest mean squared distance that any answer allows; a single
+    report therefore has the largest possible error. The noise includes random rounding, at most a quarter of a squared
+    step. Reports of one person share everything but the noise of a single report. Raises ParameterError if no interval
+    has that confidence.
     """
     require_confidence(confidence)
     if not tally.total:
@@ -76,9 +76,9 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
 
 
 def _of_few(mean: Mean, widest: Law) -> Mean:
-    """Return a mean of few reports: no noise interval, and one of the population as of answers at the ends.
+    """Return a mean of few reports: no noise interval, and a population interval as for answers at the ends.
 
-    Of a mean μ no answers vary more, by μ (1-μ).
+    No answers with mean μ have a larger variance than these, μ (1-μ).
     """
     low, high = score_interval(widest, np.array([mean.estimate]), np.array([mean.reports]), 1 - mean.confidence)
     return replace(
@@ -95,8 +95,8 @@ def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats
 
     They are independent or, with people in common, have that ``covariance``, of which the diagonal is 0.
 
-    Variances are hardly correlated with means, so this is unbiased to a small part of its error. Those of no reports
-    have no part in it. Raises ParameterError if no interval can be made at that confidence.
+    Variances are hardly correlated with means, so the bias is a small fraction of the error. Estimates without reports
+    are left out. Raises ParameterError if no interval has that confidence.
     """
     require_confidence(confidence)
     known = [one for one in means if one.reports]
@@ -117,7 +117,7 @@ def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats
 def _with_intervals(
     estimate: float, noise: float, variance: float, shared: float, reports: int, confidence: float, repeats: float = 1.0
 ) -> Mean:
-    """Return a mean, given the variances of one report; people report ``repeats`` times each."""
+    """Return a mean, given the variances of one report, if people report ``repeats`` times each."""
     ends = []
     errors = [math.sqrt(noise / reports), math.sqrt(variance / reports)]
     for error, wider in zip(errors, (1.0, float(student(confidence, reports / repeats))), strict=True):
@@ -132,13 +132,13 @@ def _unknown(confidence: float) -> Mean:
 
 
 def student(confidence: float, people: Counts | float) -> Floats:
-    """Return how much wider an interval is whose error is estimated from so many people (Student 1908)."""
+    """Return the factor by which an interval widens if its error is estimated from ``people`` people (Student 1908)."""
     tail = (1 + confidence) / 2
     return np.asarray(scipy.special.stdtrit(np.maximum(people - 1, 1.0), tail) / scipy.special.ndtri(tail))
 
 
 class _Difference(NamedTuple):
-    """The second less the first, with its interval; the error is None where the interval is not made of one."""
+    """The second minus the first, with its interval; the error is None if the interval does not follow from one."""
 
     difference: float
     standard_error: float | None
@@ -147,14 +147,14 @@ class _Difference(NamedTuple):
 
 
 def each_side(confidence: float) -> float:
-    """Return the confidence that two intervals need, for what both hold to be held together (Bonferroni)."""
+    """Return the confidence of each of two intervals such that both hold together with ``confidence`` (Bonferroni)."""
     return 1 - (1 - require_confidence(confidence)) / 2
 
 
 def quantile_difference(first: tuple[float, float, float], second: tuple[float, float, float]) -> _Difference:
-    """Return the difference of two quantiles, each given as its value and the ends of its interval, in one unit.
+    """Return the difference of two quantiles, each given as its value and the ends of its interval, in the same unit.
 
-    The interval reaches from the least to the most that both intervals allow. It holds with confidence c if each of
-    those does with ``each_side(c)``, also where the same people are on both sides.
+    The interval reaches from the least to the greatest difference that both intervals allow. It holds with confidence c
+    if each interval holds with ``each_side(c)``, even if the same people are on both sides.
     """
     return _Difference(second[0] - first[0], None, second[1] - first[2], second[2] - first[1])

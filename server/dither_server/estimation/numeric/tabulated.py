@@ -1,6 +1,6 @@
-"""The law of a mechanism that is a table: the chance of each cell, for each point; and which law any mechanism has.
+"""The law of a mechanism given as a table of cell probabilities for each point, and the choice of a mechanism's law.
 
-Shares below points are bounded by scores that dominate them, which any table has, without an inverse of it.
+Shares below points are bounded by scores that dominate them; such scores exist for every table, and need no inverse.
 """
 
 import math
@@ -28,12 +28,12 @@ _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
 
 @dataclass(frozen=True)
 class _Dominating:
-    """Scores h of cells, whose expectation is no less than the share of answers below a point.
+    """Scores h of cells whose expectation is at least the share of answers below a point.
 
-    There are several kinds of them, and those of a cut are made when they are needed, for all would take hundreds of
-    megabytes. Of each kind and cut: ``excess``, by how much the expectation is more, and ``variance``, of the score,
-    both if all points are alike; ``reach``, from the least score to the greatest; ``raised``, the constant in it;
-    ``shared``, the largest variance over people of the score that is expected of each.
+    There are several kinds of scores. Those of a cut are computed when needed, because all together would take hundreds
+    of megabytes. For each kind and cut: ``excess`` is the expectation minus the share, and ``variance`` that of the
+    score, both for uniform points; ``reach`` is the greatest score minus the least; ``raised`` is the added constant;
+    ``shared`` is the largest variance over people of a person's expected score.
     """
 
     table: "_Decomposed"
@@ -45,13 +45,13 @@ class _Dominating:
     shared: Floats
 
     def bounds(self, counts: Counts, alpha: float, repeats: float = 1.0) -> Floats:
-        """Return bounds above the shares below points 1, 2, …, each of which misses with at most ``alpha``.
+        """Return upper bounds of the shares below points 1, 2, …, each of which misses with at most ``alpha``.
 
         Each bound uses the kind of score that is expected to be tightest, chosen by the number of reports alone. The
         bound is the empirical Bernstein inequality (Maurer and Pontil 2009, theorem 4), which holds for any law of
         bounded scores: m + sqrt(2 V ln(2/α)/n) + 7 R ln(2/α)/(3(n-1)), with mean m, sample variance V, and range R. It
-        is taken of the means of people, n over the design effect ``repeats``, whose variances are those of their
-        reports and of what these share.
+        is applied to the means of people, of whom there are n over the design effect ``repeats``; their variances come
+        from their reports and from the part that these share.
         """
         n = int(counts.sum())
         people = n / repeats
@@ -74,7 +74,7 @@ class _Dominating:
 
 @dataclass(frozen=True)
 class _Decomposed:
-    """A table's singular values, and its vectors on the side of points (``left``) and of cells (``right``)."""
+    """The singular values of a table, with its left (points) and right (cells) singular vectors."""
 
     left: Floats
     sizes: Floats
@@ -91,8 +91,8 @@ class _Decomposed:
 def dominating(table: Floats) -> _Dominating:
     """Return scores for a table of shape (points, cells).
 
-    A ramp that falls from 1 to 0 over some points from a cut on is fitted by ridge regression to what scores can have
-    as expectations, the rows of ``table`` times them, and the scores are raised until none is below the cut's step.
+    Ridge regression fits the expectations of scores, ``table`` times the scores, to a ramp that falls from 1 to 0 over
+    some points after a cut. Then the scores are raised until no expectation is below the step function of the cut.
     """
     points = len(table)
     decomposed = _Decomposed(*np.linalg.svd(table, full_matrices=False))
@@ -111,18 +111,18 @@ def dominating(table: Floats) -> _Dominating:
 
 
 class _TabulatedFacts(Protocol):
-    """The facts of a tabulated mechanism, whose only cohort is 0."""
+    """The parameters of a tabulated mechanism, whose only cohort is 0."""
 
     @property
     def size(self) -> int:
-        """How many points there are."""
+        """The number of points."""
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
 
     def cell_law(self, item: int) -> Sequence[Fraction]:
-        """Return the chances of the cells, for a point."""
+        """Return the probabilities of the cells for a point."""
 
     def mean_score(self, cell: int) -> Fraction:
         """Return the score of a cell."""
@@ -130,7 +130,7 @@ class _TabulatedFacts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tabulated:
-    """The law with the chances ``table`` of cells, shape (points, cells), and the ``score`` of each cell.
+    """The law with cell probabilities ``table``, shape (points, cells), and the ``score`` of each cell.
 
     The expected score is the answer in parts of the range, for every point.
     """
@@ -154,21 +154,21 @@ class Tabulated:
         return ReportScores(self.score, tally.counts[0])
 
     def noise_variance(self, tally: Tally) -> float:
-        """Return the noise variance of a score, or somewhat more: for whose answers these are is not well told.
+        """Return the noise variance of a score, or an upper bound of it, because the true answers are not known well.
 
-        It is the sample variance of the scores, that of the answers included, kept between the least and the worst.
+        It is the sample variance of the scores, which includes that of the answers, clipped to the least and the worst.
         """
         if tally.total < 2:
             return self.worst_variance
         return min(max(self.scores(tally).variance, float(self._variances.min())), self.worst_variance)
 
     def least_noise_variance(self, tally: Tally) -> float:
-        """Return the noise variance of a score, for the answer where it is smallest."""
+        """Return the noise variance of a score for the answer with the smallest one."""
         return float(self._variances.min())
 
     @property
     def worst_variance(self) -> float:
-        """The noise variance of a score, for the answer where it is largest."""
+        """The noise variance of a score for the answer with the largest one."""
         return float(self._variances.max())
 
     @cached_property
@@ -181,10 +181,10 @@ class Tabulated:
         return 0.0
 
     def cuts(self, tally: Tally, confidence: float) -> Cuts:
-        """Return the shares below all points, by intervals alone.
+        """Return the shares below all points, as intervals without estimates.
 
-        Unbiased ones would take the inverse of the table, which magnifies noise beyond use (for Gaussian noise by
-        powers of ten), so ``frequency`` and its errors are NaN. Intervals take scores that dominate the share.
+        Unbiased estimates would need the inverse of the table, which amplifies the noise beyond use (for Gaussian noise
+        by powers of ten), so ``frequency`` and its errors are NaN. Intervals come from scores that dominate the share.
         """
         unknown = np.full(self.points - 1, np.nan)
         rising, falling = self._dominating
@@ -195,7 +195,7 @@ class Tabulated:
 
     @cached_property
     def _dominating(self) -> tuple[_Dominating, _Dominating]:
-        """Scores of the shares below points, and of those above when the points are counted from the other end."""
+        """Scores for the shares below points, and for the shares above them, with the points in reverse order."""
         return dominating(self.table), dominating(self.table[::-1])
 
     def cell_shares(self, tally: Tally) -> Floats:
@@ -204,20 +204,20 @@ class Tabulated:
 
     @property
     def cost(self) -> int:
-        """The cost of one estimate, whose matrix is computed in each of about ten steps."""
+        """The cost of one estimate, which computes its matrix in each of about ten steps."""
         return 300 + self.points**2 * len(self.score) // 10_000
 
     @property
     def floor(self) -> float:
-        """No chance that every point has is set apart."""
+        """0: no common part of the probabilities is separated."""
         return 0.0
 
     def spread(self, curve: Floats) -> Floats:
-        """Return the chances of the cells of a curve."""
+        """Return the probability of each cell under a curve."""
         return np.asarray(curve @ self.table)
 
     def gathered(self, cells: Floats) -> Floats:
-        """Return the sum over cells, weighed by their chances, of each point."""
+        """Return for each point the sum over cells, weighted by their probabilities."""
         return np.asarray(self.table @ cells)
 
     def solver(self, cells: Floats, points: Floats) -> Solver:
@@ -230,13 +230,13 @@ class Tabulated:
 
 LAWS: dict[type[Mechanism], Callable[[Any], NumericLaw]] = {
     DitheredResponse: Dithered.of,
-    NumericMechanism: Tabulated.of,  # type: ignore[type-abstract]  # it stands for all that are derived from it
+    NumericMechanism: Tabulated.of,  # type: ignore[type-abstract]  # the entry holds for all its subclasses
 }
-"""By the mechanism's class, or the nearest that it is derived from: a law of two levels, or any table."""
+"""Constructors of laws by the mechanism's class or its nearest base class: a law of two levels, or a table."""
 
 
 @lru_cache(maxsize=256)
 def law_of(mechanism: Mechanism) -> NumericLaw:
-    """Return the law of a mechanism of numbers; it is made once, for a table takes a while."""
+    """Return the law of a mechanism of numbers; it is cached, because a table takes a while to compute."""
     known = next(LAWS[each] for each in type(mechanism).__mro__ if each in LAWS)
     return known(mechanism)

@@ -1,1 +1,1 @@
-"""Estimates of open domains (RAPPOR): one sparse regression over candidate strings."""
+"""Estimate open domains (RAPPOR) by one sparse regression over candidate strings."""

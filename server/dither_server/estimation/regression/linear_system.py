@@ -5,8 +5,8 @@ X[(c, j), v] = 1 if candidate v marks bit j in cohort c,
 
     E y[c, j] = Σ_v f_v X[(c, j), v] + μ_c,
 
-where μ_c is the background: the bits of those whose string is no candidate, which are uniform. Both sides are taken
-less their weighted mean over the cohort, which removes μ_c and loses nothing, since every string marks h bits.
+where μ_c is the background: the bits of people whose string is no candidate, which are uniform. The weighted mean over
+the cohort is subtracted from both sides, which removes μ_c and loses no information, because every string marks h bits.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class BitCounts:
     b: float
 
     def variance(self, share: Floats) -> Floats:
-        """Return Var y of cells that a ``share`` of their cohort marks, over noise and sampling."""
+        """Return Var y, over noise and sampling, of cells that a ``share`` of the cohort marks."""
         reported = self.b + (self.a - self.b) * np.clip(share, 0.0, 1.0)
         return np.asarray(reported * (1 - reported) / (self.reports[:, np.newaxis] * (self.a - self.b) ** 2))
 
@@ -44,7 +44,7 @@ class BitCounts:
 class System:
     """The system of the cohorts that have reports. Cells have shape (cohorts, bits), candidates (V,).
 
-    ``marks`` holds the bits that candidates mark (hashing.py); where it is ``bits`` none is. ``target`` is y less its
+    ``marks`` holds the bits that candidates mark (hashing.py); the entry ``bits`` means none. ``target`` is y minus its
     mean, ``weight`` the inverse variance of a cell.
     """
 
@@ -71,12 +71,12 @@ class System:
 
     @property
     def freedom(self) -> int:
-        """The number of cells that can differ once each cohort's mean is gone."""
+        """The degrees of freedom: the number of cells minus one mean per cohort."""
         cohorts, bits = self.weight.shape
         return int(cohorts * (bits - 1))
 
     def centred(self, cells: Floats) -> Floats:
-        """Return cells less their cohort's weighted mean."""
+        """Return cells minus the weighted mean of their cohort."""
         mean = (self.weight * cells).sum(axis=1, keepdims=True) / self.weight.sum(axis=1, keepdims=True)
         return np.asarray(cells - mean)
 
@@ -115,31 +115,31 @@ class System:
         return np.asarray(columns.reshape(cohorts * bits, len(chosen)))
 
     def share(self, frequency: Floats) -> Floats:
-        """Return the share of each cohort that marks each bit, of people who hold these strings or unknown ones."""
+        """Return the share of each cohort that marks each bit, including people who hold unknown strings."""
         cohorts, bits = self.weight.shape
         background = float((self.marks < bits).sum()) / max(1, cohorts * bits * self.candidates)
         return np.asarray(np.clip(self.spread(frequency) + background, 0.0, 1.0))
 
     def reweighted(self, frequency: Floats) -> Self:
-        """Return the system with the weights that follow from a fit."""
+        """Return the system with weights computed from a fit."""
         system = replace(self, weight=1 / self.table.variance(self.share(frequency)))
         return replace(system, target=system.centred(self.target))
 
     def _by_cohort(self, cells: Floats) -> list[Floats]:
-        """Return for every cohort the sums of its cells over the bits that each candidate marks."""
+        """Return for every cohort and candidate the sum of the cells that the candidate marks."""
         padded = np.pad(cells, ((0, 0), (0, 1)))
         return [row.take(marks).sum(axis=0) for row, marks in zip(padded, self.marks, strict=True)]
 
 
 _APART = 1e-6
-"""The largest miss in fitting a candidate to a table of itself alone; beyond it the candidate is not identifiable."""
+"""Largest error in fitting a candidate to a table of itself alone; above it the candidate is not identifiable."""
 
 _MANY_COHORTS = 24
-"""Cohorts from which their scatter is known well enough to be a standard error of its own."""
+"""Minimum number of cohorts for a standard error from the scatter between cohorts."""
 
 
 class Refit(NamedTuple):
-    """Frequencies of the ``chosen``, their standard errors (infinite if not distinguishable), and that of the sum."""
+    """Frequencies of the ``chosen``, their standard errors (infinite if indistinguishable), and that of the sum."""
 
     chosen: Indices
     frequency: Floats
@@ -155,9 +155,9 @@ class Refit(NamedTuple):
 def refit(system: System, chosen: Indices, target: Floats, beside: Floats) -> Refit:
     """Fit the chosen to ``target``, cells of shape (cohorts, bits), by weighted least squares.
 
-    The errors hold even if one person reports many times.
+    The errors are valid even if one person reports many times.
 
-    ``beside`` are frequencies of all candidates, shape (V,); those of the others count for the weights.
+    ``beside`` holds the frequencies of all candidates, shape (V,); those of the others enter the weights.
     """
     if not len(chosen):
         return Refit(chosen, np.zeros(0), np.zeros(0), 0.0)
@@ -169,12 +169,12 @@ def refit(system: System, chosen: Indices, target: Floats, beside: Floats) -> Re
     total = np.vstack([solve, solve.sum(axis=0)])
     variance = _model_variance(system, columns, total, everyone[chosen], system.share(everyone))
     error = _errors(system, total, target.ravel() - columns @ frequency, variance, len(chosen))
-    apart = np.einsum("ij,ji->i", solve, columns) > 1 - _APART  # else the table cannot say whose the bits are
+    apart = np.einsum("ij,ji->i", solve, columns) > 1 - _APART  # otherwise the table cannot distinguish them
     return Refit(chosen, frequency, np.where(apart, error[:-1], np.inf), float(error[-1]))
 
 
 def _fitted(system: System, chosen: Indices, target: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the frequencies of the chosen, their columns, and the matrix that solves for them.
+    """Return the frequencies of the chosen candidates, their columns, and the matrix that solves for the frequencies.
 
     Shapes (S,), (cells, S) and (S, cells).
     """
@@ -187,9 +187,9 @@ def _fitted(system: System, chosen: Indices, target: Floats) -> tuple[Floats, Fl
 def _errors(system: System, solve: Floats, residual: Floats, variance: Floats, width: int) -> Floats:
     """Return the standard errors of ``solve @ target``: those of the model or of the cohorts, whichever are larger.
 
-    In the model the noise is scaled up by the residuals where these exceed it: the same people may report again and
-    again, or hold strings that are no candidates. Cohorts are independent surveys of one population; with many of
-    them the scatter of what each contributes is an error that assumes nothing of how reports hang together.
+    The model's noise is scaled up if the residuals exceed it, because the same people may report repeatedly, or hold
+    strings that are no candidates. Cohorts are independent surveys of one population; if there are many, the scatter of
+    their contributions gives an error that assumes nothing about the dependence of reports.
     """
     spare = system.freedom - width
     seen = float(residual @ (system.weight.ravel() * residual)) / spare if spare > 0 else 1.0
@@ -203,7 +203,7 @@ def _errors(system: System, solve: Floats, residual: Floats, variance: Floats, w
 
 
 def _model_variance(system: System, columns: Floats, solve: Floats, own: Floats, share: Floats) -> Floats:
-    """Return Var(solve @ target) over noise and over who is in which cohort.
+    """Return Var(solve @ target) over noise and over the assignment of people to cohorts.
 
     A cohort's shares f_c scatter around f with covariance (diag f - f f')/n_c, which couples the bits of one string;
     given them, the bits are independent.

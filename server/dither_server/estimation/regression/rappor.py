@@ -1,22 +1,21 @@
-"""Decode RAPPOR: find which candidate strings are there, and how frequent, from counts of (cohort, bit).
+"""Decode RAPPOR: find the candidate strings that people hold, and their frequencies, from counts of (cohort, bit).
 
-Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
-unbiased and has a covariance (linear_system.py has the model and the fit). Where they are many, up to millions,
-approximate message passing fits all of them with what they have in common; those whose presence shows are
-selected, a stated share of which may be false, and fitted together by least squares beside the
-shrunken rest.
+If there are few candidates relative to the cells of the table, all are fitted together by weighted least squares, which
+is unbiased and has a covariance (linear_system.py has the model and the fit). If there are many, up to millions,
+approximate message passing fits all of them under a common prior; those that stand out are selected at a stated false
+discovery rate, and fitted together by least squares after subtraction of the shrunken fit of the rest.
 
-Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
-frequency may be, found or not (``fit.Slab``), because their total error is the least.
+In addition to the unbiased fit there is a consistent one for readers: the posterior medians of all frequencies, found
+or not (``fit.Slab``), because they minimize the total error.
 
-Each round of message passing compares every candidate with what the others leave over, shrinks it by the prior that all
-have in common, and takes the shrunken fit off the table (Donoho, Maleki and Montanari 2009):
+Each round of message passing fits every candidate to the residual of the others, shrinks it by the common prior, and
+subtracts the shrunken fit from the table (Donoho, Maleki and Montanari 2009):
 
     r = f + D⁻¹ X' W z,     f ← E[f | r],     z ← y - X f + z (V/n) mean Var[θ | r]
 
-D is the diagonal of X'WX. The last term (Onsager's) makes up for what a candidate fits of its own noise, so that r is
-each frequency plus noise of a variance τ²/D that the residual z shows: that of the cells and what other candidates,
-uncertain themselves, add to it. A round takes one pass over the marks; memory is theirs.
+D is the diagonal of X'WX. The last term (Onsager's) corrects for the part of its own noise that a candidate fits, so
+that r is each frequency plus noise of variance τ²/D. The residual z estimates τ²: the noise of the cells and the
+uncertainty about the other candidates. A round takes one pass over the marks, which also dominate the memory.
 """
 
 from typing import NamedTuple
@@ -33,7 +32,7 @@ from ..hashing import Marks, marks_of
 from .linear_system import BitCounts, Refit, System, refit
 
 _SURE = 8.0
-"""Standard errors from which a frequency is not shrunk."""
+"""A frequency of at least this many standard errors is not shrunk."""
 
 _GRID = np.concatenate([[0.0], np.geomspace(0.15, _SURE + 3, 44)])
 _BINS = 512
@@ -51,8 +50,8 @@ class Prior:
 
     Given z = θ + N(0, 1), where θ >= 0 is a candidate's frequency in standard errors, the law of θ over the candidates
     is fitted by nonparametric maximum likelihood on a grid (Kiefer and Wolfowitz 1956; Koenker and Mizera 2014), by
-    some steps of EM. A z far beyond the noise needs no prior: it is taken as it is. The law begins as mostly 0 and
-    learns in every round.
+    some steps of EM. A z far above the noise is not shrunk. Initially most of the mass is at 0; every round updates the
+    law.
     """
 
     def __init__(self) -> None:
@@ -60,12 +59,12 @@ class Prior:
         self._share[0] = 0.7
 
     def shrink(self, z: Floats, steps: int) -> _Shrunk:
-        """Learn from ``z`` in ``steps`` steps of EM, and return the posterior of each."""
+        """Update the law from ``z`` in ``steps`` steps of EM, and return the posterior of each θ."""
         sure = z >= _SURE
         edges = np.linspace(min(-1.0, float(z.min(initial=0.0))), _SURE, _BINS + 1)
         centres = (edges[1:] + edges[:-1]) / 2
         counts, _ = np.histogram(z[~sure], edges)
-        # The likelihood relative to that of the best θ: far below 0 it would be 0 for all.
+        # The likelihood is relative to that of the best θ, because it would underflow for every θ if z is far below 0.
         likelihood = np.exp(-((centres[:, np.newaxis] - _GRID) ** 2 - np.minimum(centres, 0)[:, np.newaxis] ** 2) / 2)
         for _ in range(steps):
             posterior = self._posterior(likelihood)
@@ -85,20 +84,20 @@ class Prior:
 
 _ROUNDS = 40
 _FIRST, _LATER = 40, 8
-"""Steps of EM for the prior in the first round and in later ones, which begin with the prior learnt so far."""
+"""Steps of EM for the prior in the first round and in later ones, which start from the prior of the round before."""
 
 _DAMPING = 0.3
-"""The share of the last residual that a round keeps."""
+"""Damping: the weight of the previous residual in a round."""
 
 _STILL, _ASTRAY = 1e-3, 0.05
-"""The relative change of the noise at which nothing changes any more, and its rise at which the rounds lead away."""
+"""Relative change of the noise below which the rounds have converged, and relative rise above which they diverge."""
 
 
 class _AmpFit(NamedTuple):
-    """``frequency`` is unbiased for large tables, with ``standard_error``; ``mean`` is a shrunken one.
+    """``frequency`` is unbiased for large tables, with ``standard_error``; ``mean`` is shrunken.
 
-    ``variance`` is that of each posterior, in squares of the standard error. Shapes (V,). ``noise`` is τ², in which the
-    variance of a report's cell is 1.
+    ``variance`` is the posterior variance, in squares of the standard error. Shapes (V,). ``noise`` is τ², relative to
+    the noise variance of the cells.
     """
 
     frequency: Floats
@@ -122,7 +121,7 @@ def amp(system: System) -> _AmpFit:
         fit = _amp_step(system, prior, best.mean, residual, _LATER)
         change = fit.noise / best.noise - 1
         if change > _ASTRAY:
-            break  # as it may where cells are few, or candidates mark the same bits
+            break  # possible if there are few cells, or candidates mark the same bits
         best = fit
         if abs(change) < _STILL:
             break
@@ -145,13 +144,13 @@ def _onsager_residual(system: System, fit: _AmpFit, residual: Floats) -> Floats:
 
 
 _MOST_AT_ONCE = 300
-"""The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
+"""Maximum number of candidates in one joint fit: its time grows with their cube, and selection finds more."""
 
 _LEAST = 0.1
-"""The least share of a candidate's signal that the others are assumed to leave."""
+"""Minimum share of a candidate's signal that is assumed to remain after fitting the others."""
 
 _SPARE = 4
-"""Cells for each candidate that a joint fit needs, so that no candidate loses much to the others."""
+"""Cells per candidate that a joint fit needs, so that no candidate loses much precision to the others."""
 
 
 def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Fit:
@@ -172,15 +171,15 @@ def decode(table: BitCounts, marks: Marks, confidence: float = 0.95) -> Fit:
     else:
         absent = absent_share(shared.scores)
         found, fit = _selected(system, shared, absent)
-    # The score that was enough, given how many passed.
+    # the threshold that follows from the number that passed
     threshold = -scipy.special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
     return _fit_of(fit, shared, found, float(threshold), confidence, together=together)
 
 
 def _selected(system: System, shared: _AmpFit, absent: float) -> tuple[Indices, Refit]:
-    """Return those that pass, and still pass when they are fitted together, and that fit.
+    """Return the candidates that pass, and still pass when fitted together, with that joint fit.
 
-    What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
+    The part of the table that the others explain is subtracted as in message passing, which corrects for fitted noise.
     """
     found = passing(shared.scores, FALSE_DISCOVERIES, absent)
     found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be distinguished
@@ -195,7 +194,7 @@ def _selected(system: System, shared: _AmpFit, absent: float) -> tuple[Indices, 
 
 
 def _residual_of(system: System, chosen: Indices, shared: _AmpFit) -> Floats:
-    """Return the table less the fit of the candidates that are not chosen."""
+    """Return the table minus the fit of the candidates that are not chosen."""
     own, others = np.zeros(system.candidates), shared.variance.copy()
     own[chosen], others[chosen] = shared.mean[chosen], 0.0
     residual = system.target - system.spread(shared.mean)

@@ -1,1 +1,1 @@
-"""Find strings in public sketches: those of a list brought later, and those that nobody listed."""
+"""Find strings in public sketches: strings of a list supplied later, and strings that nobody listed."""

@@ -1,11 +1,11 @@
-"""Fit strings to the cells that they share by weighted least squares, which undoes their collisions.
+"""Fit strings to their cells by weighted least squares, which corrects for collisions.
 
-A cell is a bucket of a row. With f the frequencies of the strings fitted and U = 1 - Σ f everyone else's share,
+A cell is a bucket of a row. With f the frequencies of the fitted strings and U = 1 - Σ f the share of all others,
 
     E share[r, b] = Σ_v f_v [h_r(v) = b] + U/B,
 
-over the hash functions of the others. Few strings share a cell with another: these fall into small groups, tied by the
-cells that they share, and each of the rest is fitted by itself.
+over the hash functions of the others. Few strings share a cell with another: these form small connected groups, and
+each of the rest is fitted by itself.
 """
 
 from collections.abc import Iterable
@@ -21,18 +21,18 @@ from ..hashing import Buckets
 from .rows import Rows, Total
 
 _APART = 1e-6
-"""The largest miss in fitting a string to cells of itself alone; beyond it the string is not identifiable."""
+"""Largest error in fitting a string to cells of itself alone; above it the string is not identifiable."""
 
 SLACK = 0.65
-"""Standard errors by which a string may look rarer in one row than in all."""
+"""Number of standard errors by which a string may look rarer in one row than in all rows."""
 
 _THRESHOLDS, _WIDTH = np.arange(1.5, 10.1, 0.25), 0.05
-"""Scores for which ``Chance`` convolves the laws of rows, and the width of its bins; beyond, the least row decides."""
+"""Scores for which ``Chance`` convolves the laws of rows, and its bin width; above them, the least row decides."""
 
 _TINY = np.finfo(float).tiny
 
 _PASSES = 3
-"""Fits that are made: weights and background follow from the fit before."""
+"""Number of fits; each takes weights and background from the one before."""
 
 
 class Read(NamedTuple):
@@ -45,16 +45,16 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Chance:
-    """How high a string scores that nobody holds: in each row its bucket is any, independently of the other rows.
+    """The distribution of the score of a string that nobody holds: in each row its bucket is uniform and independent.
 
-    So a row's score has the law of that row's cells, frequent strings that nobody listed included, and the law over
-    rows is the product. ``cells`` has for each row with reports the scores of the cells that no fitted string is in.
+    So a row's score has the distribution of that row's cells, including those of frequent unlisted strings, and rows
+    are independent. ``cells`` has for each row with reports the scores of the cells without fitted strings.
     """
 
     cells: tuple[Floats, ...]
 
     def judged(self, scores: Floats) -> Floats:
-        """Return scores, shape (S,), lowered to the normal deviates of the probability that chance reaches them."""
+        """Return scores, shape (S,), lowered to the normal quantiles of the probability of such a score by chance."""
         chance = np.interp(scores, _THRESHOLDS, self._tails)
         far = scores > _THRESHOLDS[-1]
         if far.any():
@@ -63,13 +63,13 @@ class Chance:
         return np.where(scores < _THRESHOLDS[0], scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
 
     def least(self, judged: float) -> float:
-        """Return the least score that is ``judged`` so high."""
+        """Return the least score that is ``judged`` at least this high."""
         scores = np.concatenate([np.arange(0, _THRESHOLDS[-1], 0.02), np.geomspace(_THRESHOLDS[-1], 1e4, 200)])
         return float(scores[np.argmax(self.judged(scores) >= judged)])
 
     @cached_property
     def _tails(self) -> Floats:
-        """The logarithms of the probabilities that chance reaches each of ``_THRESHOLDS``."""
+        """The logarithms of the probabilities of reaching each of ``_THRESHOLDS`` by chance."""
         root = np.sqrt(len(self.cells))
         most = int(np.ceil(_THRESHOLDS[-1] / _WIDTH))
         places = [np.clip(np.rint(cells / root / _WIDTH), 0, most).astype(np.intp) for cells in self.cells]
@@ -86,10 +86,10 @@ class Chance:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit of the strings of ``marks``, shape (rows, S), and what it leaves over of each cell, shape (rows, buckets).
+    """A fit of the strings of ``marks``, shape (rows, S), and the residual of each cell, shape (rows, buckets).
 
-    ``weight`` is the inverse variance of a cell, ``free`` the share of that variance which the fit leaves.
-    ``buckets`` is how many a row has in all.
+    ``weight`` is the inverse variance of a cell, ``free`` the share of that variance that the fit does not absorb.
+    ``buckets`` is the number of buckets of a row.
     """
 
     marks: Buckets
@@ -101,7 +101,7 @@ class Fitted:
     chance: Chance
 
     def beside(self, marks: Buckets) -> Read:
-        """Return what each of other strings, shape (rows, M), would be if it alone were fitted beside these."""
+        """Return the fit of each of other strings, shape (rows, M), as if it alone were added to the fitted ones."""
         buckets = self.buckets
         trust = self.weight * self.free
         with np.errstate(divide="ignore"):
@@ -114,19 +114,19 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of ``rows``; strings that are not fitted add the variance ``crowd`` to each, their Σ f²/B."""
+    """The cells of ``rows``; strings that are not fitted add the variance ``crowd``, Σ f²/B over them, to each."""
 
     rows: Rows
     crowd: float
 
     @classmethod
     def of(cls, rows: Rows, known: Read | None = None) -> Self:
-        """Return the cells, where others than the ``known`` strings share buckets by chance."""
+        """Return the cells; all strings except the ``known`` ones share buckets by chance."""
         squares = 0.0 if known is None else float(np.maximum(known.frequency**2 - known.error**2, 0).sum())
         return cls(rows, max(0.0, rows.concentration - squares) / rows.buckets)
 
     def listed(self, marks: Buckets) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S), of which all known are some."""
+        """Return the share of people who hold any string of ``marks``, shape (rows, S), including the known ones."""
         return self.rows.listed(marks, self.crowd * self.rows.buckets)
 
     def fit(self, marks: Buckets) -> Fitted:
@@ -151,7 +151,7 @@ class Cells:
         return Fitted(marks, read, left, weight, free, self.rows.buckets, chance)
 
     def _chance(self, left: Floats, weight: Floats, marks: Buckets, background: float) -> Chance:
-        """Return the law of the cells that none of ``marks`` is in, of ``left`` and of the rest of the rows."""
+        """Return the distribution of the cells without any of ``marks``, from ``left`` and the rest of the rows."""
         cells = []
         empty = 1 / np.sqrt(self.rows.variance(np.zeros((len(left), 1))) + self.crowd)
         for row in np.flatnonzero(self.rows.reports):
@@ -163,24 +163,24 @@ class Cells:
         return Chance(tuple(cells))
 
     def _weight(self, places: Indices, held: Floats) -> Floats:
-        """Return the inverse variance of each cell if these strings are held so often."""
+        """Return the inverse variance of each cell, given the frequencies ``held`` of these strings."""
         rows, buckets = self.rows.share.shape
         load = np.clip(_load(places, held, rows * buckets), 0, 1)
         return np.asarray(1 / (self.rows.variance(load.reshape(rows, buckets)) + self.crowd)).ravel()
 
 
 def _share_above(cells: Floats, least: Floats) -> Floats:
-    """Return the share of cells that are at least so high."""
+    """Return the share of cells that are at least ``least``."""
     high = np.sort(cells[cells >= least.min()])
     return np.asarray(np.maximum((len(high) - np.searchsorted(high, least)) / max(1, len(cells)), _TINY))
 
 
 def _agreed(rows: Iterable[tuple[Floats, Floats]], score: Floats) -> Floats:
-    """Return a ``score``, the frequency in standard errors, or less where the rows speak for a string unequally.
+    """Return the ``score``, the frequency in standard errors, lowered for strings on which the rows disagree.
 
-    ``rows`` have a frequency and a standard error each. Other people only add to a cell, so a string that nobody holds
-    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the score is at most that
-    of rows that all speak for the string as the least of them does, and by ``SLACK`` standard errors more.
+    Each row has a frequency and a standard error. Other people only add to a cell, so a string that nobody holds looks
+    frequent in rows where it shares a bucket with a frequent string, but seldom in every row. So the score is at most
+    that of rows that all agree with the lowest one, plus ``SLACK`` standard errors.
     """
     least, reported = np.full(len(score), np.inf), np.zeros(len(score))
     for frequency, errors in rows:
@@ -199,7 +199,7 @@ class _Solved(NamedTuple):
 
 
 def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
-    """Solve the least squares of strings at ``places``, shape (rows, S), among cells in one line."""
+    """Solve the least-squares problem of strings at ``places``, shape (rows, S), indices into the flattened cells."""
     trust = weight[places]
     information = trust.sum(axis=0)
     frequency = (trust * target[places]).sum(axis=0) / information
@@ -220,7 +220,7 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
 
 
 def _groups(places: Indices) -> list[Indices]:
-    """Return the groups of strings that are tied by cells, of more than one string."""
+    """Return the connected groups of two or more strings that share cells."""
     cells, where = np.unique(places, return_inverse=True)
     where = where.reshape(places.shape)
     tied = np.flatnonzero((np.bincount(where.ravel(), minlength=len(cells))[where] > 1).any(axis=0))

@@ -1,9 +1,10 @@
-"""Find strings that nobody listed: prefixes that stand out are extended, level by level, and the whole strings tested.
+"""Find strings that nobody listed: extend significant prefixes level by level, and test the whole strings.
 
-The first level tries all prefixes, each further one every extension of the ``KEPT`` best. What is left is tested with
-the reports of the confirming level. They are of other people, to whom the strings are hypotheses fixed beforehand: so
-the false discovery rate is the usual one, and intervals allow for the selection by the false coverage-statement rate
-(Benjamini and Yekutieli, JASA 2005): with s of m strings found each is at confidence 1 - (1 - confidence) s/m.
+The first level tries all prefixes, each further level every extension of the ``KEPT`` best. The remaining strings are
+tested with the reports of the confirming level. These come from other people, so for them the strings are hypotheses
+fixed in advance: the usual false discovery rate applies, and intervals allow for the selection by the false
+coverage-statement rate (Benjamini and Yekutieli, JASA 2005). If s of m strings are found, each interval has confidence
+1 - (1 - confidence) s/m.
 """
 
 import math
@@ -32,13 +33,13 @@ Prefixes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Spelling:
-    """Which symbols follow which: one of ``symbols`` goes on, and behind one of ``ends`` there is only the first."""
+    """The allowed sequences: ``symbols`` continue a string, and only the first of ``ends`` follows one of ``ends``."""
 
     symbols: bytes
     ends: bytes
 
     def extended(self, prefixes: Prefixes, more: int) -> Prefixes:
-        """Return every prefix with ``more`` symbols behind it, in all ways that there are."""
+        """Return every allowed extension of the prefixes by ``more`` symbols."""
         following = np.frombuffer(self.symbols + self.ends, dtype=np.uint8)[:, np.newaxis]
         ends = np.frombuffer(self.ends, dtype=np.uint8)
         for _ in range(more):
@@ -59,17 +60,17 @@ Progress = Callable[[int, int], None]
 
 
 def untold(level: int, levels: int) -> None:
-    """Report no progress."""
+    """Ignore the progress: the default for callers that do not show it."""
 
 
 @dataclass(frozen=True)
 class Discovered:
-    """The strings that are found, the most frequent first, among the ``tried`` candidates of the last level.
+    """The found strings, the most frequent first, among the ``tried`` candidates of the last level.
 
     - ``items``: their symbols; ``frequency``, ``standard_error``, ``low``, ``high``, ``consistent``: shape (items,),
-      as in ``Fit``, of the population; intervals allow for the selection, and lie in [0, 1];
-    - ``reports``: all, and ``confirming`` those of the level from which frequencies are estimated;
-    - ``unlisted``, ``unlisted_error``: the share of people who hold none of those tried.
+      as in ``Fit``, for the population; intervals allow for the selection, and lie in [0, 1];
+    - ``reports``: the number of all reports; ``confirming``: the number of those from which frequencies are estimated;
+    - ``unlisted``, ``unlisted_error``: the share of people who hold none of the tried strings.
     """
 
     items: tuple[bytes, ...]
@@ -87,7 +88,7 @@ class Discovered:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, nearly."""
+        """The approximate size in bytes."""
         return 200 * len(self.items)
 
 
@@ -98,7 +99,7 @@ def discover(
     confidence: float = 0.95,
     progress: Progress = untold,
 ) -> Discovered:
-    """Return the strings found in a tally; none if there is no report, or none of some level."""
+    """Return the strings found in a tally; none if some level has no reports."""
     found, levels = spelling.everything(0), len(mechanism.levels) + 1
     for level, length in enumerate(mechanism.levels):
         progress(level + 1, levels)
@@ -127,7 +128,7 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     error = with_people(fit.read.error[order], frequency, rows.between)
     alpha = (1 - confidence) * max(1, len(found)) / len(tried)
     margin = -scipy.special.ndtri(alpha / 2) * error
-    # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+    # The error at an estimate ignores what few reports, or reports of few people, may have missed.
     trials = np.full(len(order), float(rows.total))
     low, high = share_interval(mechanism, frequency, trials, alpha, repeats=rows.effect, sampled=True)
     return Discovered(

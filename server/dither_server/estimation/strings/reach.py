@@ -1,8 +1,8 @@
-"""Say beforehand what a sketch of strings can find: the smallest share of people that is found half the time.
+"""Compute before a survey the smallest share of people whose string a sketch finds with probability 1/2.
 
-Other strings are taken to be listed if as many people hold them: they are found too, and what they add to the cells of
-rarer ones is known (``selection``). Those that are not found have a sum of squared shares of at most f (1 - f), if none
-of them has more than f; that is the crowd which a string of share f is found in.
+Other strings that as many people hold are assumed to be listed: they are found, too, and their effect on the cells of
+rarer strings is subtracted (``selection``). The strings that are not found have shares of at most f, so their sum of
+squared shares is at most f (1 - f); this is the assumed collision noise for a string of share f.
 """
 
 import math
@@ -22,17 +22,18 @@ from ..planning import users_for
 from .cells import SLACK
 
 LISTED = 1_000_000
-"""Candidates of a list that is brought later, if nobody says how many."""
+"""Default number of candidates of a list that is supplied later."""
 
 _LEAST, _MOST, _HALVINGS = 1e-9, 1e6, 50
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 class _Tests(NamedTuple):
-    """What a string passes to be found: tests of reports of their own.
+    """The tests that a string has to pass to be found; each uses its own reports.
 
-    Each gets a ``part`` of the reports, and a string that nobody holds passes it with ``chance``. In the ``last`` the
-    error is that of a string as frequent, in the others that of one that nobody holds.
+    Each test gets a ``part`` of the reports, and a string that nobody holds passes it with probability ``chance``. The
+    ``last`` test uses the standard error of a string of the same frequency, the others that of a string that nobody
+    holds.
     """
 
     part: Floats
@@ -41,10 +42,10 @@ class _Tests(NamedTuple):
 
 
 def reach(mechanism: Mechanism, reports: int | Counts, listed: int = LISTED) -> Floats:
-    """Return the smallest share of people whose string is found half the time; an entry a number of reports.
+    """Return, for each number of reports, the smallest share of people whose string is found with probability 1/2.
 
-    It falls with their number, and may be above 1: then nothing can be found. In a sketch so many strings are
-    ``listed``. Raises ParameterError for a mechanism of another kind.
+    It falls with the number of reports; above 1 it means that nothing can be found. ``listed`` is the number of
+    candidates for a sketch without levels. Raises ParameterError for mechanisms that are no sketches of strings.
     """
     tests = _tests(mechanism, listed)
     users = np.maximum(np.asarray(reports, dtype=np.float64), 1)[..., np.newaxis] * tests.part
@@ -59,10 +60,10 @@ def reach(mechanism: Mechanism, reports: int | Counts, listed: int = LISTED) -> 
 
 @lru_cache(maxsize=64)
 def reports_for(mechanism: Mechanism, share: float, listed: int = LISTED) -> int | None:
-    """Return from how many reports a string that a ``share`` of people hold is found half the time.
+    """Return the number of reports from which a string of this ``share`` is found with probability 1/2.
 
-    Rounded up to two digits: a third would claim what nobody knows. None if no number is enough, because other strings
-    share its buckets.
+    It is rounded up to two digits, because the model is no more precise. None if no number is enough, because other
+    strings share its buckets.
     """
     number = users_for(lambda users: reach(mechanism, users, listed), share)
     if number is None:
@@ -85,7 +86,7 @@ def _(mechanism: ProjectiveSketch, listed: int) -> _Tests:
 
 @_tests.register
 def _(mechanism: PrefixSketch, listed: int) -> _Tests:
-    """Return one test per level, for which its levels are weighed."""
+    """Return one test per level, with the levels' shares of the reports."""
     part = np.array(mechanism.weights) / WEIGHT
     chance = scipy.special.ndtr(1 - (float(CONFIRMING) + 1) * np.sqrt(part / part[-1]))
     chance[-1] = FALSE_DISCOVERIES / KEPT
@@ -93,9 +94,9 @@ def _(mechanism: PrefixSketch, listed: int) -> _Tests:
 
 
 def _bars(q: float, users: Floats, chance: Floats) -> Floats:
-    """Return the least score with which a string passes that nobody holds passes with ``chance`` at most.
+    """Return the lowest threshold of the score that a string that nobody holds passes with at most ``chance``.
 
-    Of few reports support is a skewed count, and high scores are more frequent than normal ones.
+    With few reports the support is a skewed count, so high scores are more frequent than under the normal law.
     """
     least = np.maximum(np.round(users), 1)
     count = scipy.stats.binom.isf(chance, least, q) + 1
@@ -103,7 +104,7 @@ def _bars(q: float, users: Floats, chance: Floats) -> Floats:
 
 
 def _found(mechanism: Mechanism, share: Floats, users: Floats, bars: Floats, last: Floats) -> Floats:
-    """Return P[a string of this share passes all tests], each by its score and by that of its lesser row."""
+    """Return P[a string of this share passes all tests], given its score and that of its lower row in each."""
     law, held = law_of(mechanism).sampled(), np.minimum(share, 1)
     crowd = np.sqrt(held * (1 - held) * mechanism.collision_variance)
     spread = law.error(held, users, crowd)
@@ -114,7 +115,7 @@ def _found(mechanism: Mechanism, share: Floats, users: Floats, bars: Floats, las
 def _both(excess: Floats, slack: Floats) -> Floats:
     """Return P[(X + Y)/√2 > -e, min(X, Y) > -e/√2 - s] of two standard normal rows (``cells._agreed``).
 
-    Of the quadrant of the second the first cuts off a triangle with legs of 2s.
+    The first condition cuts a triangle with legs 2s off the quadrant of the second.
     """
     corner = -excess / math.sqrt(2) - slack
     x = corner[..., np.newaxis] + slack[..., np.newaxis] * (1 + _NODES)

@@ -1,4 +1,4 @@
-"""What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
+"""Estimate without bias, from the rows of a sketch, the share of people whose string is in each bucket."""
 
 import math
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one sketch: each hashes by a function of its own, and has reports of its own.
+    """Rows of one sketch: each has its own hash function and its own reports.
 
     ``share``, shape (rows, buckets), estimates the share of a row's people whose string is in each bucket; ``reports``,
-    shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
-    A row without reports says nothing: its shares are 0 and their variance is infinite.
+    shape (rows,), is the number of reports of each row. A report supports the bucket of its string with probability
+    ``p``, and any other with ``q``. In a row without reports the shares are 0 and their variance is infinite.
 
-    ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of what all
-    reports of a device have in common: its permanent point, or its string. Where these are only some of the buckets
-    (``only``), ``whole`` are all, and ``rest`` are the shares of the others.
+    ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of the stage that all reports
+    of a device share: its permanent point, or its string. If these are only some of the buckets (``only``), ``whole``
+    has all of them, and ``rest`` the shares of the others.
     """
 
     share: Floats
@@ -48,10 +48,10 @@ class Rows:
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
-        """Return the rows that are these cohorts of a tally; one fast transform each."""
+        """Return the rows for these cohorts of a tally, by one fast transform each."""
         (p, q), stage = _levels(mechanism), mechanism.permanent_stage
         reports, repeats, between = tally.reports[cohorts], tally.repeats.effect, 0.0
-        if stage is None:  # a device's other reports are of other rows, too
+        if stage is None:  # the other reports of a device are in other rows, too
             again = (repeats - 1) / max(tally.total, 1)
             repeats, between = 1 + again * float(reports.mean()), again * (1 - 1 / len(reports))
         support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
@@ -60,9 +60,9 @@ class Rows:
         return cls(share, reports, p, q, repeats, (1.0, 0.0) if stage is None else _levels(stage), between)
 
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
-        """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
+        """Return the buckets that strings of ``marks``, shape (rows, S), occupy, and the marks as indices into these.
 
-        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up with
+        The work of a fit then depends on the number of strings, not on that of buckets. Shorter rows are padded with
         NaN. ``rest`` has the shares of the other buckets.
         """
         held, places = zip(*(np.unique(row, return_inverse=True) for row in marks), strict=True)
@@ -74,12 +74,12 @@ class Rows:
 
     @property
     def buckets(self) -> int:
-        """How many buckets a row has."""
+        """The number of buckets of a row."""
         return int((self.whole or self).share.shape[1])
 
     @property
     def total(self) -> int:
-        """The reports of all rows."""
+        """The number of reports of all rows."""
         return int(self.reports.sum())
 
     @property
@@ -88,11 +88,11 @@ class Rows:
         return self.repeats + self.between * self.total
 
     def listed(self, marks: Buckets, beyond: float) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.
+        """Return the share of people who hold any string of ``marks``, shape (rows, S), with its error, maybe infinite.
 
-        Of the k buckets that a list fills the others hit k/B. So a row's estimate is (s - k/B)/(1 - k/B), where s is
-        the sum of its k shares. Its variance is that of k cells and, over the hash functions of the others, whose Σ f²
-        is ``beyond``, k/B (1 - k/B) Σ f².
+        A string outside the list falls into one of the k buckets that the list fills with probability k/B. So a row's
+        estimate is (s - k/B)/(1 - k/B), where s is the sum of its k shares. Its variance is that of k cells plus, over
+        the hash functions of the other strings, whose Σ f² is ``beyond``, k/B (1 - k/B) Σ f².
         """
         whole, variance, reports = 0.0, 0.0, 0
         for share, places, trials in zip(self.share, marks, self.reports.tolist(), strict=True):
@@ -108,10 +108,10 @@ class Rows:
         return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
 
     def variance(self, share: Floats) -> Floats:
-        """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.
+        """Return the variance, over noise and sampling, of the estimates of ``share``, shape (rows, buckets).
 
-        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share. So does what the reports of
-        a device have in common, and it does not average out over these.
+        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share. The same holds for the stage
+        that the reports of a device share, which does not average out over these.
         """
         share, (high, low) = np.clip(share, 0, 1), self.shared
         supported, common = self.q + (self.p - self.q) * share, low + (high - low) * share
@@ -122,10 +122,10 @@ class Rows:
 
     @cached_property
     def concentration(self) -> float:
-        """An estimate of Σ f² over all strings, whether anyone looks for them or not; 1 if the rows cannot tell.
+        """An estimate of Σ f² over all strings, listed or not; 1 if it cannot be estimated.
 
-        Let r_b be what a report adds to bucket b. Over pairs of reports of one row, of different people, the mean of
-        Σ_b r_b r'_b is the sum of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
+        Let r_b be the contribution of a report to bucket b. Over pairs of reports of one row, of different people, the
+        mean of Σ_b r_b r'_b is the sum of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
         """
         if self.whole is not None:
             return self.whole.concentration
@@ -141,25 +141,25 @@ class Rows:
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
 
     def _squares(self, p: float, q: float, users: float, reports: float) -> float:
-        """Return the sum over reports of Σ_b r_b², given the sum of what they add to all buckets."""
+        """Return the sum over reports of Σ_b r_b², given the sum of their contributions to all buckets."""
         gap, everyone = p - q, self.buckets * reports
         return ((1 - 2 * q) * (users * gap + q * everyone) + q**2 * everyone) / gap**2
 
 
 def _sum_variance(p: float, q: float, held: float, cells: int) -> float:
-    """Return the variance of one report's estimate of the share of people in any of ``cells``, if they are ``held``."""
+    """Return the variance of one report's estimate of the share of people in any of ``cells``, if it is ``held``."""
     noise = cells * q * (1 - q) + held * (p - q) * (1 - p - q)
     return max(0.0, noise / (p - q) ** 2 + held * (1 - held))
 
 
 def _levels(mechanism: ProjectiveBuckets) -> tuple[float, float]:
-    """Return P[a report supports a bucket], of its own string and of one in another bucket."""
+    """Return P[a report supports a bucket], for the bucket of its string, and for any other."""
     chance = mechanism.p / mechanism.buckets
     return float(mechanism.p), float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
 
 
 def whole_rows(mechanism: ProjectiveBuckets) -> list[int]:
-    """Return the cohorts that report whole strings: the rows of the only level, or of the last."""
+    """Return the cohorts that report whole strings: the rows of the only or the last level."""
     return list(range(mechanism.cohorts - mechanism.rows, mechanism.cohorts))
 
 

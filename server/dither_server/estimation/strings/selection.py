@@ -1,11 +1,12 @@
-"""Select the strings that stand out among many, at a stated false discovery rate.
+"""Select strings among many candidates at a stated false discovery rate.
 
-A string that nobody holds may share a bucket with a frequent one. So strings enter a common fit the strongest first,
-and what they explain is taken off the cells before the others are judged; whatever no longer stands out leaves again.
+A string that nobody holds may share a bucket with a frequent one. So strings enter a common fit in order of
+significance, and their contribution is subtracted from the cells before the others are tested; strings that are no
+longer significant leave the fit.
 
-A short list is fitted together. Of a long one, up to millions, those found are fitted together; each of the others is
-read beside these, unbiased and with its error. How many people hold none of a list follows from the sum of its buckets
-(``Rows.listed``), until it fills nearly all of them.
+A short list is fitted together. Of a long list, up to millions, the found strings are fitted together; each of the
+others is estimated as an addition to this fit, unbiased and with its error. The share of people who hold no string of a
+list follows from the sum over its buckets (``Rows.listed``), unless it fills nearly all buckets.
 """
 
 from typing import ClassVar, NamedTuple
@@ -24,19 +25,19 @@ from .cells import Cells, Chance, Fitted, Read
 from .rows import Rows, supports, whole_rows
 
 _SPARE = 30
-"""So many strings that nobody holds are expected on the short list, from which those found are chosen."""
+"""Expected number of strings that nobody holds on the short list from which the found ones are selected."""
 
 _CROWDED = 8
-"""Buckets per string of a short list: with fewer, too many strings would share buckets."""
+"""Minimum buckets per string of a short list; with fewer, too many strings would share buckets."""
 
 _REPEATS = 4
 _ROUNDS = 40
 _RETURNS = 2
-"""How often a string that has left the fit may enter it again."""
+"""How many times a string that has left the fit may enter it again."""
 
 
 class _Selected(NamedTuple):
-    """The places of the strings that are ``found``, ascending, and the ``fit`` of these together."""
+    """The indices of the strings that are ``found``, ascending, and their joint ``fit``."""
 
     found: Indices
     fit: Fitted
@@ -45,8 +46,8 @@ class _Selected(NamedTuple):
 def selected(rows: Rows, marks: Buckets) -> _Selected:
     """Return which of the strings of ``marks``, shape (rows, M), are found.
 
-    An expected share of at most ``FALSE_DISCOVERIES`` of these are held by nobody. How much the others add to the cells
-    is known only once the frequent ones are: so it is done again until nothing changes.
+    An expected share of at most ``FALSE_DISCOVERIES`` of these are held by nobody. The contribution of other strings to
+    the cells is known only after the frequent ones are found, so the selection is repeated until it is stable.
     """
     found = np.zeros(0, dtype=np.intp)
     cells = Cells.of(rows)
@@ -63,14 +64,15 @@ def selected(rows: Rows, marks: Buckets) -> _Selected:
 
 
 def threshold(found: int, listed: int) -> float:
-    """Return the least score that passes if ``found`` of the ``listed`` pass it (Benjamini and Hochberg 1995)."""
+    """Return the threshold of the score if ``found`` of the ``listed`` strings pass (Benjamini and Hochberg 1995)."""
     return float(-scipy.special.ndtri(min(1.0, FALSE_DISCOVERIES * found / listed)))
 
 
 def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
-    """Return the places, ascending, of the ``most`` highest scores.
+    """Return the indices, ascending, of the ``most`` highest scores.
 
-    With ``spare``, only of scores so high that ``spare`` of all would be expected to pass if nobody held any string.
+    If ``spare`` is given, only scores count that an expected number of ``spare`` strings would reach if nobody held
+    any.
     """
     places = np.arange(len(score), dtype=np.intp)
     if spare is not None:
@@ -81,7 +83,7 @@ def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
 
 
 def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
-    """Return which strings of a short list, out of ``listed`` in all, are found, and their fit."""
+    """Return the found strings of a short list, taken from ``listed`` strings, and their fit."""
     chosen = np.zeros(marks.shape[1], dtype=np.bool_)
     departures = np.zeros(marks.shape[1], dtype=np.intp)
     fit = cells.fit(marks[:, chosen])
@@ -100,7 +102,7 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
 
 
 def _leading(score: Floats, asked: Booleans, marks: Buckets) -> Booleans:
-    """Return which of those ``asked`` for have the highest score in all of their cells."""
+    """Return which of the strings selected by ``asked`` have the highest score in all of their cells."""
     leading = asked.copy()
     worth = np.where(asked, score, -np.inf)
     for row in marks:
@@ -111,11 +113,11 @@ def _leading(score: Floats, asked: Booleans, marks: Buckets) -> Booleans:
 
 
 _MOST_AT_ONCE = 300
-"""The longest list that is fitted together: the fit's time grows with the cube of those that share buckets."""
+"""Maximum length of a list that is fitted together: the time grows with the cube of the strings that share buckets."""
 
 
 def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
-    """Return the fit of strings to a tally with at least one report; where there are levels, to the last of them."""
+    """Return the fit of strings to a tally with at least one report; in a sketch with levels, to the last level."""
     rows, marks = Rows.of(mechanism, tally, whole_rows(mechanism)), marks_in(mechanism, labels)
     if not rows.total:
         return Fit.of_nothing(len(labels))
@@ -135,12 +137,12 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
 
 
 def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
-    """Return the buckets of whole strings, shape (rows, labels); hashed once."""
+    """Return the buckets of whole strings, shape (rows, labels); the result is cached."""
     return buckets_of(labels, mechanism.rows, mechanism.buckets, mechanism.cohorts // mechanism.rows - 1)
 
 
 class _Found(NamedTuple):
-    """The strings as they are read, the places of those ``found``, the cells beside these, and the law of chance."""
+    """Estimates of the strings, the indices of those ``found``, the other cells, and the law of chance scores."""
 
     read: Read
     found: Indices
@@ -163,11 +165,11 @@ def _selected(rows: Rows, marks: Buckets) -> _Found:
 
 
 _TRANSFORMED, _LOOKED_UP = 160, 10
-"""So many cells that are transformed, or strings that are looked for, cost as much as a value that is shown."""
+"""Number of transformed cells, and of strings looked up, that cost as much as showing one value."""
 
 
 class BucketSketch(Decoder[ProjectiveBuckets]):
-    """Fits listed strings to their buckets; where there are levels, by the reports of whole strings."""
+    """Fits listed strings to their buckets; in a sketch with levels, from the reports of whole strings."""
 
     fits: ClassVar[bool] = True
 
@@ -184,5 +186,5 @@ class BucketSketch(Decoder[ProjectiveBuckets]):
         return look_up(mechanism, labels, tally, confidence)
 
     def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
-        """Count transforms, and look-ups with their hashes."""
+        """Count the transforms, and the look-ups with their hashes."""
         return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP

@@ -86,7 +86,7 @@ def _supported(suite: Suite) -> Iterator[None]:
 
 
 class _Kind(NamedTuple):
-    """How keys of a suite are made and read; raises ValueError for bytes that are not a key."""
+    """The functions that make and read keys of a suite; they raise ValueError for bytes that are not a key."""
 
     draw: Callable[[], bytes]
     load: Callable[[bytes], Any]

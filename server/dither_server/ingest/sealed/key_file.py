@@ -98,7 +98,7 @@ class KeyFile:
         text = json.dumps({"keys": [_written(one) for one in keys]}, indent=1) + "\n"
         try:
             descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.absolute().parent)
-            part = Path(name)  # which mkstemp lets nobody else read
+            part = Path(name)  # mkstemp lets nobody else read it
             try:
                 with os.fdopen(descriptor, "w", encoding="ascii") as file:
                     file.write(text)

@@ -166,8 +166,9 @@ JOIN metrics ON metrics.version = numbers.version
 DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
 """The tables of daily estimates, by the name under which a kind of question asks for one."""
 
-# A refused batch is counted under a name only if it is one of ours, and under a version only if it is ours, or is one
-# of the few others that each process keeps per day: what a stranger invents makes no rows.
+# A refused batch is counted under its metric's name only if the collector knows the name, and under its version only if
+# it is registered or among the few others that each process records per day, so that strangers cannot fill the table
+# with invented names.
 REFUSALS = sa.Table(
     "refusals",
     SCHEMA,

@@ -187,7 +187,7 @@ class Sealed(NamedTuple):
     refused: int
 
     def plus(self, other: "Sealed | None") -> "Sealed":
-        """Return both together."""
+        """Return the sum of both counts."""
         if other is None:
             return self
         batches, reports, refused = (getattr(self, name) + getattr(other, name) for name in _ADDED)

@@ -93,7 +93,7 @@ class Linkage(SeriesAttack):
 
 @dataclass(frozen=True)
 class ChangeDetection(SeriesAttack):
-    """Tell whether a device's value changed: reports of one value, then as many of the same one or of another.
+    """Detects whether a device's value changed: reports of one value, then as many of the same value or of another.
 
     Memory hides the value but not when it changes: another value has another permanent draw. The adversary knows both
     values and looks at two things: how different the two series are, and by how much more the second supports the new

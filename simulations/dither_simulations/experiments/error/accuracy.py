@@ -1,7 +1,7 @@
 """The experiment of ``dither-sim error``: measure how far estimates are from the truth, and compare with theory.
 
-A kind of survey is a subclass: what is estimated, the columns of its table and the panels of its plot. The usual one,
-shares of listed answers, is here.
+Each kind of survey is a subclass, which defines the estimates, the columns of the table and the panels of the plot. The
+usual kind, shares of listed answers, is here.
 """
 
 from abc import abstractmethod
@@ -174,7 +174,7 @@ class Accuracy(Experiment):
 
 @dataclass(frozen=True, kw_only=True)
 class SizedAccuracy(Accuracy):
-    """The same at every number of values, of items, or of strings."""
+    """The grid of a sweep that also varies the number of values, items or strings."""
 
     sizes: tuple[int, ...]
 

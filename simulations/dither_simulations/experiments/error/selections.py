@@ -69,7 +69,7 @@ def expected_sets(mechanism: Mechanism, people: SetLaw, users: int, confidence: 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionAccuracy(SizedAccuracy):
-    """Every mechanism of sets; a person has at most ``at_most`` items.
+    """Measures the error of every mechanism of sets; a person has at most ``at_most`` items.
 
     Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.
     """

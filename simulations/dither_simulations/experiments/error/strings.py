@@ -93,7 +93,7 @@ class StringAccuracy(SizedAccuracy):
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
     def people(self, cell: Cell) -> Population:
-        """Return the strings that people hold; raise ParameterError if there cannot be so many."""
+        """Return the strings that people hold; raise ParameterError if the spelling allows too few."""
         people: Population = self.source.population(cell.size, 10**9)
         if isinstance(self.source, ListedAnswers):
             return people

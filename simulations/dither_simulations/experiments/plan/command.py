@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:
-    """Read the mean, as None, or a quantile such as p95, as its share."""
+    """Parse "mean" as None, and a quantile such as "p95" as its share."""
     if text == "mean":
         return None
     percent = text.removeprefix("p")
@@ -95,8 +95,8 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     default="0.01",
     show_default=True,
     help=(
-        "Most that the printed interval may reach to each side: of a share; of a mean or a quantile, as a part of the "
-        "range. A quantile is planned for answers even over the range."
+        "Maximum distance from the estimate to an end of the printed interval: of a share, or of a mean or quantile as "
+        "a part of the range. A quantile is planned for answers that are uniform over the range."
     ),
 )
 @click.option(
@@ -105,7 +105,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @click.option(
     "--relay",
     is_flag=True,
-    help="Plan for reports that a relay mixes: --epsilon is that of a report in a whole batch, not that of the report.",
+    help="Plan for reports that a relay mixes: --epsilon is the ε of a report in a batch, not of the report alone.",
 )
 @click.option("--delta", callback=share, default="1e-6", show_default=True, help="Grant a batch this δ, with --relay.")
 @run_options

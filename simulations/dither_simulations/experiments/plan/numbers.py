@@ -1,4 +1,4 @@
-"""``dither-sim plan --type number``: how many users a mean takes, or a quantile, at each ε."""
+"""``dither-sim plan --type number``: compute how many users a mean or a quantile needs at each ε."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ from ...trials.numbers import least_variance
 from .planner import IntervalPlanner, percent
 
 _FEW_VALUES = 16
-"""Up to this many different answers, a list is more accurate than a grid."""
+"""Number of different answers up to which a list is more accurate than a grid."""
 
 _USUAL, _FOR_MEANS = ("dithered-response",), ("dithered-response-mean",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberPlanner(IntervalPlanner):
-    """With ``rank`` None the mean within ± ``error`` of the range, whatever the answers are; otherwise a quantile.
+    """Plans a mean (``rank`` is None) within ± ``error`` of the range for any answers, or else a quantile.
 
-    The interval that is printed of the quantile of share ``rank`` is to reach no further than ``error`` of the range to
-    either side, if answers are even over it: where few people have an answer near the quantile, it is wider. ``size``
-    says how many different answers there can be, if few.
+    The printed interval of the quantile of share ``rank`` may reach at most ``error`` of the range to either side, if
+    answers are uniform over the range; it is wider if few people have an answer near the quantile. ``size`` is the
+    number of different answers, if there are few.
     """
 
     rank: float | None = None
@@ -52,7 +52,7 @@ class NumberPlanner(IntervalPlanner):
         return f"p{100 * self.rank:g} {self.within} of the range, for answers even over it"
 
     def mechanisms(self, epsilon: float) -> Sequence[NumericMechanism]:
-        """Return the usual mechanism and, for a mean, that whose steps are chosen for it alone."""
+        """Return the default mechanism and, for a mean, the one whose steps are optimal for means."""
         names = _USUAL if self.rank is not None else (*_USUAL, *_FOR_MEANS)
         return [named_numeric(name, epsilon, self.permanent_epsilon) for name in names]
 
@@ -61,7 +61,7 @@ class NumberPlanner(IntervalPlanner):
         return [self.mechanisms(epsilon)[0] for epsilon in self.epsilons]
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return the half of the interval, as a part of the range."""
+        """Return the half-width of the interval, as a part of the range."""
         numeric = cast("NumericMechanism", mechanism)  # mechanisms() returns no other
         if self.rank is None:
             variance, (sure, both) = _worst_variance(numeric), planned_scores(self.confidence)
@@ -74,10 +74,10 @@ class NumberPlanner(IntervalPlanner):
         return np.array([self._reach_of_quantile(numeric, int(number), self.rank) for number in users])
 
     def _reach_of_quantile(self, mechanism: NumericMechanism, users: int, rank: float) -> float:
-        """Return how far a quantile's interval reaches at most to either side, in a part ``confidence`` of surveys.
+        """Return the reach of a quantile's interval to either side that a part ``confidence`` of surveys do not exceed.
 
-        It is that of the counts that are expected, with all bounds so many standard errors further away as chance may
-        move them on either side. A bound of Clopper and Pearson is z of these away, with z of its level.
+        It is computed for the expected counts, with every bound moved outwards by the standard errors of a random
+        deviation to either side. A Clopper-Pearson bound is z standard errors away, with z for its level.
         """
         law, last = law_of(mechanism), mechanism.size - 1
         if not isinstance(law, Dithered):
@@ -89,14 +89,15 @@ class NumberPlanner(IntervalPlanner):
         return max(min(found.high + 1, last) / last - rank, rank - max(found.low - 1, 0) / last)
 
     def more(self, mechanism: Mechanism) -> Row:
-        """Return further columns.
+        """Return the further columns of a row.
 
-        - ``mechanism``: its name, with what its steps are chosen for; ``steps``, ``points``, ``truth``: of the dithered
-          response: cells less 1, points of the grid, P[the true cell];
-        - ``users_least``: by the best unbiased mechanism there can be, to 1%, for a mean without a permanent part;
-        - ``users_threshold``: for the share above one threshold that is fixed beforehand, within the same error, asked
-          as a yes or no; None for a mean;
-        - ``users_listed``: for any share of few answers within the same error, asked as a choice.
+        - ``mechanism``: its name, with the purpose of its steps; ``steps``, ``points``, ``truth``: for the dithered
+          response, the number of cells minus 1, the points of the grid, and P[the true cell];
+        - ``users_least``: the users that the best possible unbiased mechanism needs, to 1%, for a mean without a
+          permanent part;
+        - ``users_threshold``: the users for the share above one threshold fixed in advance, within the same error,
+          asked as a yes-no question; None for a mean;
+        - ``users_listed``: the users for any share of few answers within the same error, asked as a choice.
         """
         return {
             "mechanism": mechanism.name if mechanism in self._usual else f"{mechanism.name}-mean",
@@ -135,11 +136,11 @@ class NumberPlanner(IntervalPlanner):
         return [value("steps", "steps"), value("truth", "P[true]", ".4f"), *least]
 
     def odds(self, mechanism: Mechanism) -> str:
-        """Return what a report tells, as one would say it to a person."""
+        """Return what a report reveals, in words for the person who is asked."""
         return numeric_odds_sentence(mechanism)
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        """Return when to ask another question."""
+        """Return advice on when another kind of question is better."""
         lines, last = [], rows[-1]
         at = f"At ε = {last['asked']:g}"
         threshold, needed = last["users_threshold"], last["users_needed"]
@@ -161,7 +162,7 @@ class NumberPlanner(IntervalPlanner):
 
 
 def _even(law: Dithered, users: int) -> Tally:
-    """Return the tally that is expected of answers even over the range; at its ends half as many are rounded."""
+    """Return the expected tally of answers that are uniform over the range; its end points get half as many."""
     at = np.full(law.points, 1 / (law.points - 1))
     at[[0, -1]] /= 2
     positions = law.floor + law.spread(at)
@@ -173,9 +174,9 @@ def _even(law: Dithered, users: int) -> Tally:
 def _worst_variance(mechanism: NumericMechanism) -> float:
     """Return n·Var of the mean for the answers that make it largest, in squares of the range.
 
-    The noise of an answer x and of 1 - x has one variance V(x), and n·Var is concave in the distribution of answers. So
-    some symmetric one is the worst, of which the mean is 1/2: n·Var is the mean of V(x) + (x - 1/2)², and that is
-    largest if all answers are at one distance from the middle.
+    The noise of the answers x and 1 - x has the same variance V(x), and n·Var is concave in the distribution of
+    answers. So a symmetric distribution, with mean 1/2, is the worst: n·Var is the mean of V(x) + (x - 1/2)², which is
+    largest if all answers have the same distance from 1/2.
     """
     points = range(mechanism.size // 2 + 1)
     last = mechanism.size - 1

@@ -1,4 +1,4 @@
-"""Plan a survey before anyone is asked: how precise its answers are, and how many users or which ε that takes."""
+"""Plan a survey before it starts: compute the precision of its answers, and the users or the ε that an aim needs."""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,17 +24,17 @@ from ...sweeps import Row
 ADDING_UP = "Privacy losses add up, report by report. --permanent-epsilon bounds their sum for one value."
 
 _LEAST, _MOST = 0.01, 8.0
-"""The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
+"""The range of ε: above the maximum, with odds of 3,000 to 1, a report hides hardly anything."""
 _STEPS = 18
-"""Halvings of the logarithm: to a part in 30,000, of which three digits are shown."""
+"""Bisections of log ε: they are precise to a part in 30,000, of which three digits are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planner(ABC):
-    """An aim, and the ε of a report at which it is planned; ``users`` is their number if it is known.
+    """An aim, and the ε of a report for which it is planned; ``users`` is the number of users, if known.
 
-    Every kind of question has a ``margin`` that falls with the number of users, and the ``aim`` that it has to reach.
-    Each user reports once on each of ``days`` days.
+    Every kind of question has a ``margin``, which falls with the number of users, and an ``aim`` for it. Each user
+    reports once on each of ``days`` days.
     """
 
     epsilons: tuple[float, ...]
@@ -43,17 +43,17 @@ class Planner(ABC):
     days: int = 30
 
     reach: ClassVar[str] = "± reached"
-    """What the column of the margin is called."""
+    """The header of the column of the margin."""
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for, by the names of its fields; raise ParameterError for a wrong one."""
+        """Return the plan for the given options, keyed by field; raise ParameterError for an invalid one."""
         return cls(**given_fields(cls, given))
 
     @property
     @abstractmethod
     def aim(self) -> float:
-        """The greatest margin that will do."""
+        """The largest margin that is sufficient."""
 
     @property
     @abstractmethod
@@ -62,18 +62,18 @@ class Planner(ABC):
 
     @abstractmethod
     def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
-        """Return the mechanisms to compare at an ε, the one to take first; raise ParameterError if there is none."""
+        """Return the mechanisms to compare at an ε, the recommended one first; raise ParameterError without any."""
 
     @abstractmethod
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return what each number of users reach by a mechanism."""
+        """Return the margin of a mechanism for each number of users."""
 
     def more(self, mechanism: Mechanism) -> Row:
-        """Return further columns of a mechanism's row."""
+        """Return the further columns of a mechanism's row."""
         return {}
 
     def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
-        """Return how these are shown, after the mechanism's name."""
+        """Return the formats of the further columns, which follow the mechanism's name."""
         return []
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
@@ -81,19 +81,19 @@ class Planner(ABC):
         return []
 
     def odds(self, mechanism: Mechanism) -> str:
-        """Return what a report tells, as one would say it to a person."""
+        """Return what a report reveals, in words for the person who is asked."""
         return odds_sentence(mechanism)
 
     def needed(self, mechanism: Mechanism) -> int | None:
-        """Return how many users the aim takes; None if no number of them reaches it."""
+        """Return how many users the aim needs; None if no number of users reaches it."""
         return users_for(partial(self.margin, mechanism), self.aim)
 
     def rows(self) -> list[Row]:
-        """Return a row for each ε and mechanism, the one to take first.
+        """Return a row for each ε and mechanism, the recommended one first.
 
-        - ``users_needed``: the users that the aim takes, None if no number of them reaches it;
-        - ``margin``: what the users there are reach, and ``reached``: whether that is the aim; both None if their
-          number is not known;
+        - ``users_needed``: the users that the aim needs, None if no number of users reaches it;
+        - ``margin``: the margin for the given number of users; ``reached``: whether it reaches the aim; both None if
+          the number is not known;
         - ``epsilon_days``, ``epsilon_forever``: the privacy loss of a report on each of ``days``, and of all reports of
           one value (None without a permanent part).
         """
@@ -121,7 +121,7 @@ class Planner(ABC):
         }
 
     def least(self) -> float | None:
-        """Return the least ε of a report at which the users suffice, rounded up to three digits.
+        """Return the least ε of a report for which the users suffice, rounded up to three digits.
 
         None if no ε suffices or the number of users is not known. A permanent ε bounds it from above.
         """
@@ -142,11 +142,11 @@ class Planner(ABC):
             return False
         try:
             return bool(self.margin(self.mechanisms(epsilon)[0], np.array([self.users]))[0] <= self.aim)
-        except ParameterError:  # an ε so small that no mechanism can have it
+        except ParameterError:  # no mechanism supports an ε this small
             return False
 
     def answer(self) -> str:
-        """Return a sentence on the least ε that will do."""
+        """Return a sentence about the least sufficient ε."""
         if self.users is None:
             return "Give the number of users (-n) to find the smallest ε that is enough."
         users, least = counted(self.users, "user"), self.least()
@@ -155,7 +155,7 @@ class Planner(ABC):
         return f"Yes: with {users} ε = {least:g} is the smallest that is enough."
 
     def explain(self, rows: Sequence[Row]) -> str:
-        """Return the aim, a table of the rows, and what follows from them, for a terminal."""
+        """Return the aim, a table of the rows, and the conclusions, as text for a terminal."""
         users = "" if self.users is None else f"{counted(self.users, 'user')}; "
         epsilon = f"ε = {self.epsilons[0]:g} a report; " if len(self.epsilons) == 1 else ""
         spoken = [(each, self.mechanisms(each)[0]) for each in self.epsilons]
@@ -194,7 +194,7 @@ class Planner(ABC):
 class IntervalPlanner(Planner):
     """A plan for estimates within ± ``error`` in a part ``confidence`` of all surveys; raises ParameterError if wrong.
 
-    That is the population's interval: it allows for the noise and for who happens to be asked.
+    The interval is that of the population: it allows for noise and sampling.
     """
 
     error: float = 0.01
@@ -212,7 +212,7 @@ class IntervalPlanner(Planner):
 
     @property
     def quantile(self) -> float:
-        """How many standard errors the half of a normal interval is."""
+        """The half-width of a normal interval in standard errors."""
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
     @property
@@ -227,17 +227,17 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def users_text(number: int | None) -> str:
-    """Return a number of users in words, if one is enough."""
+    """Return a number of users in words; None means that no number is enough."""
     return "more users than there are" if number is None else counted(number, "user")
 
 
 def yes_or_no(name: str, head: str) -> ResultColumn:
-    """Return a column of a condition; a dash for None."""
+    """Return a column for a condition, shown as yes or no; a dash for None."""
     return ResultColumn(head, lambda row: {True: "yes", False: "no", None: "-"}[row[name]])
 
 
 def in_percent(name: str, head: str) -> ResultColumn:
-    """Return a column of shares in percent; a dash for None."""
+    """Return a column for shares in percent; a dash for None."""
     return ResultColumn(head, lambda row: "-" if row[name] is None else percent(row[name]))
 
 

@@ -1,4 +1,4 @@
-"""``dither-sim plan --relay``: how many people an answer takes if a relay mixes their reports, at an ε of a batch."""
+"""``dither-sim plan --relay``: compute how many people an answer needs if a relay mixes reports, given a batch's ε."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from ...sweeps import Row
 from .planner import Planner, users_text
 
 _MOST = 10**8
-"""Reports of the largest batch that a definition may ask for."""
+"""Maximum reports of a batch that a definition may require."""
 
 
 @dataclass(frozen=True)
 class RelayPlan:
-    """A plan whose ``epsilons`` are those of a report in a whole batch, with ``delta``.
+    """A plan whose ``epsilons`` are those of a report in a complete batch, with ``delta``.
 
-    Raises ParameterError if it has permanent draws, or an ε that a report may have by itself.
+    Raises ParameterError if it has permanent draws, or an ε so large that a report may have it without a batch.
     """
 
     plan: Planner
@@ -34,15 +34,15 @@ class RelayPlan:
         if self.plan.permanent_epsilon is not None:
             raise ParameterError("--permanent-epsilon", "a permanent draw links reports, so mixing adds nothing")
         if max(self.plan.epsilons) >= MOST_MIXED:
-            raise ParameterError("--epsilon", f"must be below {MOST_MIXED:g} with --relay; a report may cost that much")
+            raise ParameterError("--epsilon", f"must be below {MOST_MIXED:g} with --relay; a report alone may have it")
 
     def rows(self) -> list[Row]:
         """Return a row for each ε of a batch.
 
-        - ``local``, ``mechanism``: the ε of a report itself, which holds if relay and collector work together;
-        - ``least``: the reports of a batch that reach the aim and keep ε, None if 10^8 do not;
-        - ``users_local``: the users that it takes without a relay, at that ε of a report;
-        - ``epsilon_days``, ``delta_days``: what a report in each of ``days`` batches costs.
+        - ``local``, ``mechanism``: the ε of a report alone, which holds even if relay and collector collude;
+        - ``least``: the least batch that reaches the aim and keeps ε, None if 10^8 reports do not suffice;
+        - ``users_local``: the users that the aim needs without a relay, at that ε of a report;
+        - ``epsilon_days``, ``delta_days``: the privacy loss of one report in each of ``days`` batches.
         """
         return [self._row(epsilon) for epsilon in self.plan.epsilons]
 
@@ -64,11 +64,11 @@ class RelayPlan:
         }
 
     def _at(self, epsilon: float, least: int) -> tuple[float, Mechanism]:
-        """Return the ε of a report that batches of ``least`` allow, and its mechanism."""
+        """Return the largest ε of a report for batches of ``least`` reports, and its mechanism."""
         return local_epsilon(lambda local: self.plan.mechanisms(local)[0], epsilon, least, self.delta)
 
     def _least(self, epsilon: float) -> int | None:
-        """Return the least batch that reaches the aim, found by halving: more reports never allow a smaller ε."""
+        """Return the least batch that reaches the aim, by bisection: larger batches never allow only a smaller ε."""
 
         def reached(reports: int) -> bool:
             mechanism = self._at(epsilon, reports)[1]
@@ -124,7 +124,7 @@ class RelayPlan:
         ]
 
     def _waiting(self, least: int) -> list[str]:
-        """Return how long it takes until a batch is full, if it is known how many people report in each period."""
+        """Return the time until a batch is complete, if the number of people who report in each period is known."""
         users = self.plan.users
         if users is None:
             return []

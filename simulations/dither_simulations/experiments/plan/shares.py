@@ -1,4 +1,4 @@
-"""``dither-sim plan`` of shares: of values, of items of a selection, of pairs of items, or of strings."""
+"""``dither-sim plan`` for shares: of values, of items of a selection, of pairs of items, or of strings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from .planner import IntervalPlanner, Planner, in_percent, percent, users_text, 
 
 @dataclass(frozen=True, kw_only=True)
 class SharePlanner(IntervalPlanner):
-    """Shares of ``size`` values, at the worst share or at ``share``; ``budget`` is the most bytes of a report."""
+    """Plans shares of ``size`` values, at ``share`` or the worst one; ``budget`` is the maximum bytes of a report."""
 
     size: int
     share: float | None = None
@@ -41,18 +41,18 @@ class SharePlanner(IntervalPlanner):
 
     items: ClassVar[Items] = LISTED
     optimum: ClassVar[str] = "risk/optimum"
-    """What total errors are compared with."""
+    """The header of the column that compares total errors."""
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for."""
+        """Return the plan for the given options."""
         if given["size"] is None:
-            raise ParameterError("--size", "missing; it says how many values there are")
+            raise ParameterError("--size", "missing; it gives the number of values")
         return super().asked(given)
 
     @property
     def wanted(self) -> str:
-        """The error, at which share, of how many values."""
+        """The aim in words: the error, the share, and the number of values."""
         return f"{self.within} for {self.whose}, of {counted(self.size, 'value')}"
 
     @property
@@ -66,7 +66,7 @@ class SharePlanner(IntervalPlanner):
         return {}
 
     def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
-        """Return the mechanism that ``auto`` takes and, of a single ε, the others from the least total error on."""
+        """Return the mechanism that ``auto`` selects and, for a single ε, the others by ascending total error."""
         chosen = choose(
             self.size, epsilon, self.permanent_epsilon, self.budget, items=self.items, promises=self.promises
         )
@@ -79,20 +79,20 @@ class SharePlanner(IntervalPlanner):
         return {one.mechanism: one.relative_risk for one in found}
 
     def law(self, mechanism: Mechanism) -> Supported | None:
-        """Return by which law reports support a share; None if no report speaks of it."""
+        """Return the law by which reports support a share; None if no report covers it."""
         return mechanism
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return how far a share may be from its estimate (``half_width``); infinity if no report speaks of it."""
+        """Return how far a share may be from its estimate (``half_width``); infinity if no report covers it."""
         law = self.law(mechanism)
         return np.full(len(users), np.inf) if law is None else half_width(law, users, self.confidence, self.share)
 
     def more(self, mechanism: Mechanism) -> Row:
-        """Return further columns.
+        """Return the further columns of a row.
 
-        - ``share``: that which is planned for; ``fits``: whether a report is within the budget;
-        - ``relative_risk``: of a single ε, the total squared error over the least that any ε-LDP mechanism has, or any
-          here of sets; otherwise None.
+        - ``share``: the planned share; ``fits``: whether a report is within the budget;
+        - ``relative_risk``: for a single ε, the total squared error divided by the least of any ε-LDP mechanism or, for
+          sets, of the mechanisms here; otherwise None.
         """
         risk = self._risks(self.epsilons[0])[mechanism] if len(self.epsilons) == 1 else None
         law = self.law(mechanism)
@@ -100,7 +100,7 @@ class SharePlanner(IntervalPlanner):
         return {"share": share, "relative_risk": risk, "fits": mechanism.row_bytes <= self.budget}
 
     def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
-        """Return the columns of what is compared at a single ε."""
+        """Return the formats of the columns that compare mechanisms at a single ε."""
         worst = [in_percent("share", "worst share")] if self.share is None else []
         if len(self.epsilons) > 1:
             return worst
@@ -108,7 +108,7 @@ class SharePlanner(IntervalPlanner):
 
 
 class _PairLaw(NamedTuple):
-    """By which law reports support that a person has two items."""
+    """The law by which reports support that a person has two items."""
 
     p: Fraction
     q: Fraction
@@ -117,7 +117,7 @@ class _PairLaw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPlanner(SharePlanner):
-    """The share of people who have each of ``size`` items, or with ``pairs`` each two; a person has ``at_most``."""
+    """Plans the shares of ``size`` items, or of their ``pairs``, if a person has at most ``at_most`` items."""
 
     at_most: int | None = None
     pairs: bool = False
@@ -132,7 +132,7 @@ class SelectionPlanner(SharePlanner):
 
     @property
     def wanted(self) -> str:
-        """The error, at which share, of how many items or pairs of them."""
+        """The aim in words: the error, the share, and the number of items or pairs."""
         most = "any" if self.at_most is None else f"at most {self.at_most}"
         of = "the people who have two items" if self.pairs else "the people who have an item"
         return f"{self.within} for {self.whose}, of {of}; {most} of {counted(self.size, 'item')}"
@@ -143,7 +143,7 @@ class SelectionPlanner(SharePlanner):
         return {} if self.at_most is None else {"at_most": self.at_most}
 
     def law(self, mechanism: Mechanism) -> Supported | None:
-        """Return by which law reports support an item or, of two, the pair of which the fewest reports speak."""
+        """Return the law by which reports support an item or, for pairs, the pair that the fewest reports cover."""
         if not self.pairs:
             return mechanism
         seen = _pairs(mechanism)
@@ -154,7 +154,7 @@ class SelectionPlanner(SharePlanner):
         )
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        """Return what asking of each item by itself would take, at a share of the last ε."""
+        """Return which pairs no report covers; without ``pairs``, the users that separate questions per item need."""
         if self.pairs:
             seen = {epsilon: _pairs(self.mechanisms(epsilon)[0]) for epsilon in self.epsilons}
             words = {True: "not all pairs are in some report", False: "no report speaks of two items"}
@@ -169,7 +169,7 @@ class SelectionPlanner(SharePlanner):
 
 
 def _pairs(mechanism: Mechanism) -> Pairs:
-    """Return the pairs of items of which reports speak, if each cohort has one."""
+    """Return the pairs of items that reports cover, if each cohort has one report."""
     even = Tally.zero(mechanism)
     even.reports[:] = 1
     return decoder_of(mechanism).pairs(mechanism, even)
@@ -180,15 +180,15 @@ def _short(number: float) -> str:
 
 
 _HOPELESS = 0.03
-"""Few questions have a string that more people hold."""
+"""A share above that of the most frequent string of nearly all questions."""
 
 _OTHERS = "\nThe list is to have every string that more people hold: one that is missing hides rarer ones."
-"""What ``reach`` takes to be so."""
+"""The assumption of ``reach``, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StringPlanner(Planner):
-    """Strings that a ``share`` of people hold, among ``size`` candidates or, with ``discover``, without a list."""
+    """Plans strings held by a ``share`` of people, among ``size`` candidates or, with ``discover``, without a list."""
 
     size: int | None = None
     discover: DiscoveryQuestion | None = None
@@ -210,7 +210,7 @@ class StringPlanner(Planner):
 
     @property
     def wanted(self) -> str:
-        """Which strings, and where they are looked for."""
+        """The aim in words: the strings, and the candidates."""
         strings = f"strings that {percent(self.share, 2)} of people hold"
         if self.discover is None:
             where = f"a list of {counted(self.size or 0, 'candidate')}"
@@ -230,25 +230,25 @@ class StringPlanner(Planner):
         return named(STRING_MECHANISMS[0], 0, epsilon, self.permanent_epsilon)
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return the share of people whose string is found half the time; above 1 there is none."""
+        """Return the share of people whose string is found with probability 1/2; above 1, no string is found."""
         return list_reach.reach(mechanism, users, self.size or list_reach.LISTED)
 
     def needed(self, mechanism: Mechanism) -> int | None:
-        """Return how many users find strings of the share half the time, to two digits; None if no number does."""
+        """Return the users that find strings of the share with probability 1/2, to two digits; None if impossible."""
         return list_reach.reports_for(mechanism, self.share, self.size or list_reach.LISTED)
 
     def more(self, mechanism: Mechanism) -> Row:
-        """Return how many counters there are and, of a discovery, the users needed with a list of a million."""
+        """Return the number of counters and, for a discovery, the users needed with a list of a million."""
         listed = None if self.discover is None else list_reach.reports_for(self._by_list(mechanism.epsilon), self.share)
         return {"share": self.share, "counters": mechanism.cohorts * mechanism.cells, "users_listed": listed}
 
     def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
-        """Return how these are shown."""
+        """Return the formats of the further columns."""
         listed = [] if self.discover is None else [value("users_listed", "users with a list", ",")]
         return [value("counters", "counters", ","), *listed]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        """Return what else would help if only strings are found that hardly any question has."""
+        """Return advice if only strings more frequent than those of nearly all questions would be found."""
         worst = [row for row in rows if row["margin"] is not None and row["margin"] > _HOPELESS]
         if not worst:
             return []
