@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from errno import ENOSPC
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, Script
+from client.seals import KEYS
 from contract.exact_law import exact_law, law_of
 from dither.reporting.bodies import draw_row
 from dither.reporting.events import Events, redrawn
 from dither_shared import Batch, Entropy, Metric, ParameterError, Report
 from dither_shared.metrics.definition import parse_metrics
+from dither_shared.seal_key import SealKey
 
 EXACT = "epsilon = 20.0\n"  # a report differs from the answer with a probability below 1e-6 in all of these tests
 TEXT = f"""
@@ -281,6 +284,41 @@ def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
     again = make(folder, metrics=metrics, transport=transport)
     again.flush()
     assert len({Batch.decode(body).batch for body in transport.bodies}) == 1
+
+
+@pytest.mark.parametrize("seal", [None, KEYS["x25519"]])
+@pytest.mark.parametrize("cap", [20.0, 200.0])
+def test_row_is_reported_once_although_its_events_cannot_be_deleted(
+    make: Make, folder: Path, monday: Calendar, monkeypatch: pytest.MonkeyPatch, seal: SealKey | None, cap: float
+) -> None:
+    metrics = only("crash", "used", cap=cap)
+    make(folder, metrics=metrics, seal=seal).add("crash")
+    monday.pass_days(7)
+
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "no space left")
+
+    transport = Script()
+    monkeypatch.setattr(Events, "_write", full)
+    client = make(folder, metrics=metrics, seal=seal, transport=transport, strict=False)
+    sizes = set()
+    for _ in range(5):
+        client.add("crash")
+        client.flush()
+        sizes.add((folder / "journal").stat().st_size)
+    assert len(transport.bodies) == len(metrics)
+    assert len(sizes) == 1
+    assert all(metric.spent <= cap for metric in client.status().metrics)
+
+
+def test_row_whose_debit_is_lost_is_not_reported(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("crash")
+    make(folder, metrics=metrics).add("crash")
+    (folder / "journal").unlink()
+    monday.pass_days(7)
+    client = make(folder, metrics=metrics, strict=False)
+    client.add("crash")
+    assert not client.preview()
 
 
 def test_clock_that_was_ahead_loses_its_period_and_gains_no_report(make: Make, folder: Path, monday: Calendar) -> None:
