@@ -55,6 +55,9 @@ _WINDOW = 28
 _LOST = "lost"
 """The state of a period whose events could not be read: it is not reported."""
 
+_LOCAL = "local"
+"""The first word of the file if it may hold events of the mode local, which are dropped once the mode is on."""
+
 _LONGEST_PERIOD = 31
 _RANDOM = 64
 """Random bytes read for a draw in one system call."""
@@ -247,6 +250,10 @@ class Events:
         if not text:
             return {}
         checksum, *words = text.split(" ")
+        if words[:1] == [_LOCAL]:
+            if self._permission.consent().mode != _LOCAL:
+                return {}
+            del words[0]
         states = {}
         with suppress(ValueError):
             if int(checksum, 16) == crc32(text.partition(" ")[2].encode()):
@@ -263,6 +270,8 @@ class Events:
 
     def _write(self, states: Mapping[str, Kept]) -> None:
         text = " ".join(f"{version} {kept.begun} {kept.state}" for version, kept in states.items())
+        if text and self._permission.consent().mode == _LOCAL:
+            text = f"{_LOCAL} {text}"
         self._journal.state.remember("events", f"{crc32(text.encode()):08x} {text}".encode() if text else b"")
 
 

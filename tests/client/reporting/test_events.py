@@ -365,6 +365,36 @@ def test_no_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: 
     assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
 
 
+def test_events_of_the_mode_local_are_never_sent(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics, transport = only("exports", "crash", "days"), Script()
+    client = make(folder, metrics=metrics, mode="local")
+    for name in metrics:
+        client.add(name)
+    client.close()
+    client = make(folder, metrics=metrics, transport=transport)  # the user says yes on the same day
+    client.add("exports")
+    client.add("exports")
+    sent: dict[str, list[object]] = {name: [] for name in metrics}
+    for _ in range(2):
+        monday.pass_days(7)
+        client.flush()
+    for batch in map(Batch.decode, transport.bodies):
+        metric = metrics[batch.metric]
+        sent[batch.metric].append(meaning(metric, Report.decode(batch.reports, metric.mechanism)))
+    assert sent == {"exports": [2, 0], "days": [0, 0], "crash": ["false"]}  # crash was paid for in the first week
+
+
+def test_events_stay_while_the_mode_is_local(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("exports", "crash")
+    for _ in range(2):
+        client = make(folder, metrics=metrics, mode="local")
+        client.add("exports")
+        client.add("crash")
+        client.close()
+    monday.pass_days(7)
+    assert answers(make(folder, metrics=metrics, mode="local"), metrics) == {"exports": [2], "crash": ["true"]}
+
+
 def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, monday: Calendar) -> None:
     client = make(folder, metrics=METRICS, mode=None)
     client.add("exports")
