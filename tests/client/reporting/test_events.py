@@ -263,6 +263,15 @@ def test_disk_holds_no_event_of_any_or_a_set_beside_the_row(make: Make, folder: 
     } == rows
 
 
+def test_time_of_the_file_does_not_tell_that_there_was_an_event(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("crash")
+    client = make(folder, metrics=metrics)
+    opened = (folder / "events").stat()
+    client.add("crash")  # at this epsilon it changes the row
+    assert (folder / "events").stat().st_mtime_ns == opened.st_mtime_ns == 0
+    assert (folder / "events").stat().st_size == opened.st_size
+
+
 @pytest.mark.parametrize("metrics", [only("crash"), only("exports")])
 def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
     make: Make, folder: Path, monday: Calendar, metrics: dict[str, Metric], monkeypatch: pytest.MonkeyPatch
