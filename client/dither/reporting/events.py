@@ -15,8 +15,9 @@ The state until then is in the file ``events``, which each write replaces as a w
 
 ``weeks-since-first-use`` needs only the day of first use, which the journal keeps: it is reported at once, in the weeks
 that are listed. All calls hold the journal, so the file has one writer at a time. The journal is written first and the
-file second: a program that is killed in between finds the same events again. The ledger then refuses a second report
-of a number, and the row of ``any`` and ``set`` keeps its batch id, by which the collector counts it once.
+file second: a program that is killed in between, or cannot write the file, finds the same events again. The ledger then
+refuses a second report: a row of ``any`` or ``set`` is written together with a debit of the current period. Its batch
+id would not be enough, because a sealed report has none.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ _WINDOW = 28
 """Days that ``days`` looks back, the last day of the period included; the texts ``kept.days`` name it, too."""
 _LOST = "lost"
 """The state of a period whose events could not be read: it is not reported."""
+
+_LOCAL = "local"
+"""The first word of the file if it may hold events of the mode local, which are dropped once the mode is on."""
 
 _LONGEST_PERIOD = 31
 _RANDOM = 64
@@ -184,9 +188,10 @@ class Events:
                 continue
             kept = before.get(metric.version)
             ended = kept is not None and kept.begun < first_day(today, metric.period)
+            is_open = ledger.open_to(metric, today)  # before the report, which closes the period
             if kept is not None and ended:
                 made |= self._report(metric, kept, today)
-            opened = kept if kept is not None and not ended else self._opened(metric, kept, today)
+            opened = kept if kept is not None and not ended else self._opened(metric, kept, today, is_open=is_open)
             if opened is not None:
                 states[metric.version] = opened
         if states or before:  # even if nothing is new, because an unreadable state would never end
@@ -210,6 +215,9 @@ class Events:
             self._diagnostics.note("the events of an ended period were dropped: they were lost, or ended long ago")
             return False
         if metric.of in _PRIVATE:
+            account = self._journal.ledger.account(metric)
+            if account is None or account.day >= first_day(today, metric.period):  # never paid for, or reported before
+                return False
             batch, _, row = kept.state.partition(":")
             self._recorder.keep_row(metric, batch, bytes.fromhex(row), today)
             return True
@@ -219,13 +227,14 @@ class Events:
         self._recorder.keep(metric, _answer(metric, kept.state, end), today)
         return True
 
-    def _opened(self, metric: Metric, kept: Kept | None, today: int) -> Kept | None:
+    def _opened(self, metric: Metric, kept: Kept | None, today: int, *, is_open: bool) -> Kept | None:
         """Return the state with which the current period begins; None if the metric collects nothing in it."""
         journal, begun = self._journal, first_day(today, metric.period)
         if metric.of in _PRIVATE:
-            if not journal.ledger.open_to(metric, today):
+            if not is_open:
                 return None
-            journal.write(journal.ledger.debit(metric, today))
+            if journal.ledger.open_to(metric, today):  # not debited with the report of the ended period
+                journal.write(journal.ledger.debit(metric, today))
             entropy = self._entropy.ahead(_RANDOM)
             return Kept(begun, f"{entropy.take(BATCH_BYTES).hex()}:{draw_row(metric, 0, entropy).hex()}")
         if journal.ledger.too_new(metric, today):
@@ -242,6 +251,10 @@ class Events:
         if not text:
             return {}
         checksum, *words = text.split(" ")
+        if words[:1] == [_LOCAL]:
+            if self._permission.consent().mode != _LOCAL:
+                return {}
+            del words[0]
         states = {}
         with suppress(ValueError):
             if int(checksum, 16) == crc32(text.partition(" ")[2].encode()):
@@ -258,6 +271,8 @@ class Events:
 
     def _write(self, states: Mapping[str, Kept]) -> None:
         text = " ".join(f"{version} {kept.begun} {kept.state}" for version, kept in states.items())
+        if text and self._permission.consent().mode == _LOCAL:
+            text = f"{_LOCAL} {text}"
         self._journal.state.remember("events", f"{crc32(text.encode()):08x} {text}".encode() if text else b"")
 
 

@@ -267,6 +267,10 @@ class Ledger:
             Debit, (metric.name, version, today, reports + 1, charges, charge, cap if lasting else 0.0)
         )
 
+    def mark(self, metric: Metric, today: int) -> Debit:
+        """Return the debit that charges nothing more, and closes the period of ``today`` to a metric that has paid."""
+        return self._accounts[metric.version].debit(metric.version)._replace(day=today)
+
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
         if not is_ahead(self.furthest, today):

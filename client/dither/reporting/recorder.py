@@ -143,11 +143,16 @@ class Recorder:
         self.outside += answer.outside
 
     def keep_row(self, metric: Metric, batch: str, row: bytes, today: int) -> None:
-        """Write a report that was drawn and paid for earlier; for the holder of the journal."""
+        """Write a report that was drawn and paid for earlier, behind a debit that closes the current period.
+
+        The debit pays for the metric's next report if that is possible. For the holder of the journal.
+        """
         stratum = None if metric.strata is None else self.strata.of(metric, NONE_GIVEN)
         local = self._permission.consent().mode == "local"
         journal = self._journal
-        journal.write(enclosed(metric, batch, row, today, local, stratum), *journal.outbox.expired(today))
+        ledger = journal.ledger
+        debit = ledger.debit(metric, today) if ledger.open_to(metric, today) else ledger.mark(metric, today)
+        journal.write(debit, enclosed(metric, batch, row, today, local, stratum), *journal.outbox.expired(today))
 
     def asks(self, metric: Metric, keys: Keys, today: int) -> bool:
         """Return whether the metric's survey, if it has one, asks this device for it in this period.

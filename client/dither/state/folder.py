@@ -170,6 +170,8 @@ class FolderState(FolderJournal):
         """Replace the notes; they may be lost."""
         try:
             overwrite(self._paths[notes], data + b"\n")
+            if notes == "events":  # the time of the last writing would tell that something happened in the period
+                os.utime(self._paths[notes], (0, 0))
         except OSError as error:
             raise OSError(error.errno, error.strerror, self._paths[notes]) from error
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from errno import ENOSPC
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, Script
+from client.seals import KEYS
 from contract.exact_law import exact_law, law_of
 from dither.reporting.bodies import draw_row
 from dither.reporting.events import Events, redrawn
 from dither_shared import Batch, Entropy, Metric, ParameterError, Report
 from dither_shared.metrics.definition import parse_metrics
+from dither_shared.seal_key import SealKey
 
 EXACT = "epsilon = 20.0\n"  # a report differs from the answer with a probability below 1e-6 in all of these tests
 TEXT = f"""
@@ -260,6 +263,15 @@ def test_disk_holds_no_event_of_any_or_a_set_beside_the_row(make: Make, folder: 
     } == rows
 
 
+def test_time_of_the_file_does_not_tell_that_there_was_an_event(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("crash")
+    client = make(folder, metrics=metrics)
+    opened = (folder / "events").stat()
+    client.add("crash")  # at this epsilon it changes the row
+    assert (folder / "events").stat().st_mtime_ns == opened.st_mtime_ns == 0
+    assert (folder / "events").stat().st_size == opened.st_size
+
+
 @pytest.mark.parametrize("metrics", [only("crash"), only("exports")])
 def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
     make: Make, folder: Path, monday: Calendar, metrics: dict[str, Metric], monkeypatch: pytest.MonkeyPatch
@@ -281,6 +293,41 @@ def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
     again = make(folder, metrics=metrics, transport=transport)
     again.flush()
     assert len({Batch.decode(body).batch for body in transport.bodies}) == 1
+
+
+@pytest.mark.parametrize("seal", [None, KEYS["x25519"]])
+@pytest.mark.parametrize("cap", [20.0, 200.0])
+def test_row_is_reported_once_although_its_events_cannot_be_deleted(
+    make: Make, folder: Path, monday: Calendar, monkeypatch: pytest.MonkeyPatch, seal: SealKey | None, cap: float
+) -> None:
+    metrics = only("crash", "used", cap=cap)
+    make(folder, metrics=metrics, seal=seal).add("crash")
+    monday.pass_days(7)
+
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "no space left")
+
+    transport = Script()
+    monkeypatch.setattr(Events, "_write", full)
+    client = make(folder, metrics=metrics, seal=seal, transport=transport, strict=False)
+    sizes = set()
+    for _ in range(5):
+        client.add("crash")
+        client.flush()
+        sizes.add((folder / "journal").stat().st_size)
+    assert len(transport.bodies) == len(metrics)
+    assert len(sizes) == 1
+    assert all(metric.spent <= cap for metric in client.status().metrics)
+
+
+def test_row_whose_debit_is_lost_is_not_reported(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("crash")
+    make(folder, metrics=metrics).add("crash")
+    (folder / "journal").unlink()
+    monday.pass_days(7)
+    client = make(folder, metrics=metrics, strict=False)
+    client.add("crash")
+    assert not client.preview()
 
 
 def test_clock_that_was_ahead_loses_its_period_and_gains_no_report(make: Make, folder: Path, monday: Calendar) -> None:
@@ -325,6 +372,36 @@ def test_no_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: 
     assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
     client.add("exports")
     assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
+
+
+def test_events_of_the_mode_local_are_never_sent(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics, transport = only("exports", "crash", "days"), Script()
+    client = make(folder, metrics=metrics, mode="local")
+    for name in metrics:
+        client.add(name)
+    client.close()
+    client = make(folder, metrics=metrics, transport=transport)  # the user says yes on the same day
+    client.add("exports")
+    client.add("exports")
+    sent: dict[str, list[object]] = {name: [] for name in metrics}
+    for _ in range(2):
+        monday.pass_days(7)
+        client.flush()
+    for batch in map(Batch.decode, transport.bodies):
+        metric = metrics[batch.metric]
+        sent[batch.metric].append(meaning(metric, Report.decode(batch.reports, metric.mechanism)))
+    assert sent == {"exports": [2, 0], "days": [0, 0], "crash": ["false"]}  # crash was paid for in the first week
+
+
+def test_events_stay_while_the_mode_is_local(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("exports", "crash")
+    for _ in range(2):
+        client = make(folder, metrics=metrics, mode="local")
+        client.add("exports")
+        client.add("crash")
+        client.close()
+    monday.pass_days(7)
+    assert answers(make(folder, metrics=metrics, mode="local"), metrics) == {"exports": [2], "crash": ["true"]}
 
 
 def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, monday: Calendar) -> None:

@@ -163,6 +163,16 @@ def test_keys_are_rotated_while_batches_arrive(tmp_path: Path, door: FlaskClient
     assert collector_of(app).store.sealed(THEME) == Sealed(12, 24, 2, 0)
 
 
+def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_for_each() -> None:
+    """So the reports of an app that has just changed its key are hidden only among those for the same key."""
+    old, new = drawn(), drawn()
+    body = batch_of(THEME, sealed_rows(THEME, old.public, 9) + sealed_rows(THEME, new.public, 1))
+    for one, count in ((old, 9), (new, 1)):
+        open_row = opener(one.public, one.private)
+        opened = [open_row(row, body.pool.info) for row in body.split(THEME.mechanism.row_bytes)]
+        assert sum(row is not None for row in opened) == count
+
+
 def test_two_collectors_share_one_file_and_one_database(key: SecretKey, tmp_path: Path, app: Flask) -> None:
     body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
     other = create_app(config(tmp_path))
