@@ -429,6 +429,19 @@ test("in the mode local the reports are for the person's eyes", async () => {
   assert.deepEqual([met.posts, (await client.preview()).length], [[], 2]);
 });
 
+test("events of the mode local are never sent", async () => {
+  const met = device();
+  const client = met.open(only(["exports", "crash"]));
+  await client.consent("local");
+  await client.add("exports");
+  await client.add("crash");
+  await client.consent("on");
+  met.day += 7;
+  await client.flush();
+  const sent = met.posts.map((body) => JSON.parse(body).metric);
+  assert.deepEqual(sent, ["exports"], "none of the row that was drawn for the mode local, and a count from then on");
+});
+
 test("data of a client that knew no events are its beginning", async () => {
   const met = device();
   const old = { ...empty(), last: { exports: MONDAY - 7 }, accounts: { abc: { name: "exports", reports: 1, epsilon: 1, day: MONDAY - 7 } } };
