@@ -15,6 +15,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
     (
+        "server/dither_spool/ids.py",
+        "yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)",
+    ): "numpy takes any negative length for the one that follows, and rows of another width fail at once",
+    (
         f"{_SERVER}/analysis/composition.py",
         "_LEFT_OUT = 10 ** (_SPARE - 1)",
     ): "what is left out is added, where it ends",

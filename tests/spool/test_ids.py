@@ -111,6 +111,9 @@ def test_damaged_file_of_ids_is_refused_by_its_name(blobs: BlobStore) -> None:
             with pytest.raises(SpoolError, match=f"{KIND}/{NAME} .*; restore it"):
                 use()
         assert blobs.names(KIND) == [NAME], damage
+    blobs.put(KIND, NAME, content[:-16])
+    with pytest.raises(SpoolError, match="has 784 bytes of ids, not 800"):
+        list(read(blobs, BUCKET))
     blobs.put(KIND, NAME, content)
     assert held(blobs) == bytes_of(some(0, 50))
 
