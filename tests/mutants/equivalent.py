@@ -15,10 +15,6 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
     (
-        "server/dither_spool/ids.py",
-        "yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)",
-    ): "numpy takes any negative length for the one that follows, and rows of another width fail at once",
-    (
         f"{_SERVER}/analysis/composition.py",
         "_LEFT_OUT = 10 ** (_SPARE - 1)",
     ): "what is left out is added, where it ends",
@@ -37,6 +33,18 @@ AMOUNTS: dict[tuple[str, str], str] = {
 """Lines as they are, of how much is done at once, or where a search begins: no change of them changes a result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "server/dither_spool/ids.py",
+        "yield np.frombuffer(content, dtype=np.uint8).reshape(- 2, 16)",
+    ): "numpy takes any negative length for the one that follows from the others",
+    (
+        "server/dither_spool/records.py",
+        'rows = self._slices(self.starts[places], length).view(f"S{length}").reshape(- 2)',
+    ): "likewise",
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "decimal.MAX_PREC, decimal.ROUND_HALF_EVEN, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 1, [], [decimal.Inexact]",
+    ): "no exponent comes near the largest one, which alone would be clamped",
     (
         "shared/dither_shared/mechanisms/randomized_response.py",
         "def marked(self, item: Item, cohort: int = 1) -> tuple[int, ...]:",
@@ -286,7 +294,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         for length in (31, 33)
     },
     **{
-        (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
+        (
+            f"{_SERVER}/analysis/composition.py",
+            f"start, unit, fine = 10 ** (digits + _SPARE), 10**digits, 10 ** ( {times} * digits + 2 * _SPARE)",
+        ): "a factor with fewer or more digits is rounded down, too, and its error stays far below a unit"
         for times in (1, 3)
     },
     **{
