@@ -40,7 +40,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         "server/dither_spool/records.py",
         'rows = self._slices(self.starts[places], length).view(f"S{length}").reshape(- 2)',
-    ): "likewise",
+    ): "numpy takes any negative length for the one that follows from the others",
     (
         f"{_SERVER}/analysis/composition.py",
         "decimal.MAX_PREC, decimal.ROUND_HALF_EVEN, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 1, [], [decimal.Inexact]",
@@ -292,6 +292,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             f"secret = entropy.take( {length}) if reports > 1 else None",
         ): "a secret of another length is as good"
         for length in (31, 33)
+    },
+    **{
+        (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
+        for times in (1, 3)
     },
     **{
         (
