@@ -59,6 +59,7 @@ _LOST = "lost"
 _LOCAL = "local"
 """The first word of the file if it may hold events of the mode local, which are dropped once the mode is on."""
 
+_UNREADABLE = "the events of a period could not be read"
 _LONGEST_PERIOD = 31
 _RANDOM = 64
 """Random bytes read for a draw in one system call."""
@@ -190,7 +191,11 @@ class Events:
             ended = kept is not None and kept.begun < first_day(today, metric.period)
             is_open = ledger.open_to(metric, today)  # before the report, which closes the period
             if kept is not None and ended:
-                made |= self._report(metric, kept, today)
+                try:
+                    made |= self._report(metric, kept, today)
+                except ValueError:  # nobody but dither writes a checksum, so somebody has edited the file
+                    self._diagnostics.note(_UNREADABLE)
+                    kept = None
             opened = kept if kept is not None and not ended else self._opened(metric, kept, today, is_open=is_open)
             if opened is not None:
                 states[metric.version] = opened
@@ -218,8 +223,10 @@ class Events:
             account = self._journal.ledger.account(metric)
             if account is None or account.day >= first_day(today, metric.period):  # never paid for, or reported before
                 return False
-            batch, _, row = kept.state.partition(":")
-            self._recorder.keep_row(metric, batch, bytes.fromhex(row), today)
+            batch, row = (bytes.fromhex(part) for part in kept.state.split(":"))
+            if len(batch) != BATCH_BYTES:
+                raise ValueError(batch)
+            self._recorder.keep_row(metric, batch.hex(), row, today)
             return True
         if not self._journal.ledger.open_to(metric, today):
             self._recorder.ignored += 1
@@ -261,7 +268,7 @@ class Events:
                 triples = zip(words[::3], words[1::3], words[2::3], strict=True)
                 states = {version: Kept(int(begun), state) for version, begun, state in triples}
         if not states:
-            self._diagnostics.note("the events of the current periods could not be read")
+            self._diagnostics.note(_UNREADABLE)
             return {metric.version: Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
         return {
             version: kept

@@ -1,6 +1,7 @@
 """Answers that a device forms of its own events: their law, what stands on the disk, and one report per period."""
 
 import re
+from binascii import crc32
 from collections.abc import Callable, Mapping
 from datetime import date
 from errno import ENOSPC
@@ -362,6 +363,31 @@ def test_damaged_events_cost_one_report_and_are_said(make: Make, folder: Path, m
     client.add("exports")
     monday.pass_days(7)
     assert answers(make(folder, metrics=metrics))["exports"][-1] in {0, 1}
+
+
+@pytest.mark.parametrize("state", ["x", "1:zz", ":", "-", "nan:nan"])
+def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
+    make: Make, folder: Path, monday: Calendar, state: str
+) -> None:
+    metrics = only("exports", "crash", "days", "step") | parse_metrics(
+        '[metrics.theme]\ntype = "boolean"\nepsilon = 1.0'
+    )
+    make(folder, metrics=metrics).add("exports")
+    begun = monday.day.toordinal()
+    text = " ".join(f"{metric.version} {begun} {state}" for metric in metrics.values() if metric.of)
+    (folder / "events").write_bytes(f"{crc32(text.encode()):08x} {text}\n".encode())
+    client = make(folder, metrics=metrics, strict=False)
+    client.add("exports")
+    monday.pass_days(7)
+    client = make(folder, metrics=metrics, strict=False)
+    client.record("theme", True)
+    assert client.status().queued >= 1
+    assert "the events of a period could not be read" in client.status().trouble
+    client.add("exports")
+    monday.pass_days(7)
+    found = answers(make(folder, metrics=metrics), metrics)
+    assert found["exports"] == [1]
+    assert found["days"] == [0]
 
 
 @pytest.mark.parametrize("how", ["off", "forget"])
