@@ -96,7 +96,7 @@ def estimate_table(
     """Return the estimates of a tally whose reports were received from ``days[0]`` to ``days[1]``; rows are ``SHARES``.
 
     ``candidates`` are the strings to decode a metric of any string against, instead of the definition's own. ``forged``
-    is the share of reports assumed to be forged where their effect is told. ``estimator`` may remember estimates.
+    is the share of reports assumed to be forged where their effect is stated. ``estimator`` may remember estimates.
     Raises ParameterError if there are no candidates, or if they are given for a metric that lists its answers.
     """
     mechanism, labels = metric.mechanism, _labels(metric, candidates)

@@ -186,8 +186,8 @@ class _Answers(Answers):
         if text is None:
             return self._mistake
         cut = len(text) > self._length
-        told = text[: self._length - 1] if cut else text
-        symbols = [self._symbols.get(each, END) for each in (folded(told) if self._fold else told)]
+        reported = text[: self._length - 1] if cut else text
+        symbols = [self._symbols.get(each, END) for each in (folded(reported) if self._fold else reported)]
         if END in symbols:
             return self._other
         item = bytes([*symbols, self._mark] if cut else symbols)

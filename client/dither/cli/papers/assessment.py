@@ -156,7 +156,7 @@ def _risks(about: AppTelemetry) -> list[Part]:
             *about.total().sources,
         ),
         say(
-            "The network, and whoever runs the collector or the relay, can see that an address uses the app.",
+            "The network, and the people who run the collector or the relay, can see that an address uses the app.",
             "tests/client/upload/test_transport.py::test_the_bytes_that_arrive_are_the_bytes_that_were_shown",
         ),
         *about.sent()[2:-1],

@@ -142,11 +142,11 @@ class AppTelemetry:
 
     def question(self, metric: Metric) -> list[Part]:
         """Return a metric's heading, and all that a user is shown of it before consent."""
-        told = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
+        stated = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
         text = f"Mechanism: {metric.mechanism.name}, version {metric.version}"
         version = say(text, *_LAW, *(f"metrics.{key}" for key in ("strata", "of", "after", "mixed")))
         asked = say(metric.description or "No description is given.", "metrics.description")
-        return [f"### {metric.name}", asked, [*told, version]]
+        return [f"### {metric.name}", asked, [*stated, version]]
 
     def questions(self) -> list[Part]:
         """Return the questions of all metrics."""

@@ -203,7 +203,7 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
     trust = weight[places]
     information = trust.sum(axis=0)
     frequency = (trust * target[places]).sum(axis=0) / information
-    variance, told = 1 / information, np.ones(len(information), dtype=np.bool_)
+    variance, known = 1 / information, np.ones(len(information), dtype=np.bool_)
     leverage = np.zeros(len(target))
     leverage[places] = trust / information
     for group in _groups(places):
@@ -214,9 +214,9 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
         inverse = np.asarray(scipy.linalg.pinvh(weighted @ columns))
         frequency[group] = inverse @ (weighted @ target[cells])
         variance[group] = np.diag(inverse)
-        told[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
+        known[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
         leverage[cells] = np.einsum("cs,st,tc->c", columns, inverse, weighted)
-    return _Solved(frequency, np.where(told, np.sqrt(variance), np.inf), leverage)
+    return _Solved(frequency, np.where(known, np.sqrt(variance), np.inf), leverage)
 
 
 def _groups(places: Indices) -> list[Indices]:
