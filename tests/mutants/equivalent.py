@@ -14,6 +14,15 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
+    ("server/dither_spool/workers.py", "_PATIENCE = 10"): "a scheduler that answers does so at once",
+    (
+        "server/dither_spool/workers.py",
+        "_SILENCES = (10.0, 60.0)",
+    ): "how soon a missing worker is noticed changes no count",
+    (
+        f"{_SERVER}/store/batch_ids.py",
+        "_FEW = 1_000",
+    ): "about how many ids are few; from there on 3% are within the error",
     (
         f"{_SERVER}/analysis/composition.py",
         "_LEFT_OUT = 10 ** (_SPARE - 1)",
@@ -61,10 +70,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5)):",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
+    **{
+        (
+            f"{_CLIENT}/reporting/keys.py",
+            f"if self._drawn[ -1] != {tag}:",
+        ): "a draw is drawn anew each time, and is the same"
+        for tag in ("tag", "record.tag")
+    },
     (
-        f"{_CLIENT}/reporting/keys.py",
-        "if self._drawn[ -1] != tag:",
-    ): "a draw is drawn anew each time, and is the same",
+        "shared/dither_shared/mechanisms/privset.py",
+        "for subset in range(1, size + 0):",
+    ): "the least risk lies at half of the cells or fewer, and so below the number of values",
+    (f"{_PRIVACY}/audit.py", "low, high = 0.0, 2.0"): "the first halving brings it to 1",
     **{
         (
             f"{_CLIENT}/reporting/keys.py",

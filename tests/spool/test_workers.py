@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dither_shared import DitherError, ParameterError
-from dither_spool.workers import here, workers
+from dither_spool.workers import _processors, here, workers
 from server.dask import cluster_of
 from spool.work import die, doubled, fail
 
@@ -20,6 +20,11 @@ def test_results_come_in_the_order_of_the_items() -> None:
     for jobs in (1, 2):
         with workers(jobs) as spread:
             assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
+
+
+def test_number_of_processes_is_that_of_the_processors_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0: {0, 2, 5}}[pid], raising=False)
+    assert _processors() == 3
 
 
 @pytest.mark.parametrize(("jobs", "taken"), [(2, 5), (0, 7)])

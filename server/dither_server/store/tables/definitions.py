@@ -128,7 +128,7 @@ def to_json(metric: Metric) -> str:
         definition["after"] = metric.after
     if metric.mixed is not None:
         definition["mixed"] = asdict(metric.mixed)
-    return json.dumps(definition, sort_keys=True, separators=(",", ":"))
+    return json.dumps(definition, separators=(",", ":"))
 
 
 def from_json(text: str, version: str) -> Metric:

@@ -30,6 +30,20 @@ def test_the_ends_are_cut_to_what_a_share_can_be() -> None:
     assert found.high[1] == 1
 
 
+def test_ends_of_proportional_errors_are_numbers_although_rounding_makes_the_discriminant_negative() -> None:
+    """Where x is exactly a share of y, the set is one point; here its discriminant comes out as -1.4e-17."""
+    x, y, v_x, v_y, v_xy = (
+        0.53286745557753,
+        0.5606394622302311,
+        0.0013030840442796328,
+        0.0014424519675836178,
+        0.0013709982288821435,
+    )
+    found = fieller(x, y, v_x, v_y, v_xy, 1.96)
+    assert found.low == pytest.approx(x / y, abs=1e-7)
+    assert found.high == pytest.approx(x / y, abs=1e-7)
+
+
 def test_fieller_interval_covers_at_its_confidence() -> None:
     """Of 40,000 normal pairs, of which 95% are to be held; 0.0055 is 5 errors, of chance 6e-7."""
     covariance = np.array([[4e-4, 1.5e-4], [1.5e-4, 9e-4]])
