@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from dither_serving.collector_url import CollectorUrl, NoAnswerError
 from dither_shared import DitherError, WireError
+from dither_shared.counted import counted
 from dither_shared.seal_key import SUITES
 
 from .store import ListedPool
@@ -33,21 +34,6 @@ class RejectedError(DitherError):
     """The collector rejects this, and would not accept it soon."""
 
 
-class PoolList(NamedTuple):
-    """The pools for which the collector takes sealed reports, and the largest body: in reports, and in bytes."""
-
-    pools: list[ListedPool]
-    batch_limit: int
-    body_limit: int
-
-
-class Receipt(NamedTuple):
-    """How many reports of a body are counted, and how many could not be opened or read."""
-
-    accepted: int
-    refused: int
-
-
 class CollectorClient:
     """A collector behind a URL, asked with its token, if any; an answer may take ``seconds``."""
 
@@ -56,8 +42,12 @@ class CollectorClient:
         self._fields = {"User-Agent": "dither-relay"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._seconds = seconds
 
-    def listing(self) -> PoolList:
-        """Ask which pools there are. Raises TroubleError or RejectedError."""
+    def listing(self) -> tuple[list[ListedPool], dict[str, int]]:
+        """Ask for which pools the collector takes reports.
+
+        Return them, and the limits of a body: ``batch_limit`` in reports, ``body_limit`` in bytes. Raises TroubleError
+        or RejectedError.
+        """
         status, answer = self._ask(None, _LONGEST_LIST)
         if status != 200:
             raise RejectedError(_describe(status, answer))
@@ -66,16 +56,24 @@ class CollectorClient:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise RejectedError("the collector's list of pools cannot be read; is that URL a collector's?") from None
 
-    def post(self, body: bytes) -> Receipt:
-        """Post a body. Raises TroubleError (the body may or may not be counted) or RejectedError."""
+    def post(self, body: bytes, reports: int) -> int:
+        """Post a body of this many reports; return how many of them the collector could not open or read.
+
+        Raises TroubleError (the body may or may not be counted), or RejectedError, also if the receipt does not cover
+        all reports: none may be forgotten that was not read.
+        """
         status, answer = self._ask(body, _LONGEST_ANSWER)
         if status != 202:
             raise RejectedError(_describe(status, answer))
         try:
             counts = json.loads(answer)
-            return Receipt(_count(counts["accepted"]), _count(counts["refused"]))
+            accepted, refused = _count(counts["accepted"]), _count(counts["refused"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RejectedError("the collector's receipt cannot be read; is that URL a collector's?") from None
+        if accepted + refused != reports:
+            receipt = f"{accepted:,} accepted and {refused:,} refused of {counted(reports, 'report')}"
+            raise RejectedError(f"the collector's receipt says {receipt}; is that URL a collector's?")
+        return refused
 
     def _ask(self, body: bytes | None, limit: int) -> tuple[int, bytes]:
         """Return status and body of an answer that is final."""
@@ -90,7 +88,7 @@ class CollectorClient:
         return status, answer
 
 
-def _listing(content: Mapping[str, Any]) -> PoolList:
+def _listing(content: Mapping[str, Any]) -> tuple[list[ListedPool], dict[str, int]]:
     pools = []
     for one in content["pools"]:
         suite, length = SUITES.get(one["suite"]), _number(one["length"])
@@ -101,7 +99,7 @@ def _listing(content: Mapping[str, Any]) -> PoolList:
         if not _DIGEST.fullmatch(one["pool"]):
             raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
         pools.append(ListedPool(one["pool"], suite, length))
-    return PoolList(pools, _number(content["batch_limit"]), _number(content["body_limit"]))
+    return pools, {name: _number(content[name]) for name in ("batch_limit", "body_limit")}
 
 
 def _number(value: object) -> int:

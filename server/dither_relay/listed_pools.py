@@ -81,18 +81,13 @@ class Pools:
         Raises TroubleError, RejectedError or StoreError, and then keeps the old list; RejectedError also if none is
         listed.
         """
-        listing = self._collector.listing()
-        limits = {"batch_limit": listing.batch_limit, "body_limit": listing.body_limit}
-        self._store.list_pools(listing.pools, limits)
+        self._store.list_pools(*self._collector.listing())
         self._read()
         if not self._known:
             raise RejectedError("it lists no pool: nothing in its metrics.toml is sealed, or its key file is elsewhere")
 
     def _read(self) -> None:
-        known: dict[str, dict[int, int]] = {}
-        for one in self._store.pools():
-            known.setdefault(one.digest, {})[one.length] = one.number
-        self._known = known
+        self._known = self._store.pools()
 
     def _run(self) -> None:
         while not self._ended.is_set():

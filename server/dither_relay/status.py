@@ -1,16 +1,23 @@
-"""The state of a relay, read from its database: as JSON for programs, and as lines for a terminal."""
+"""The state of a relay's database: as gauges for Prometheus, JSON for programs, and lines for a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time
-from typing import Any
+from typing import Any, NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
 
 from dither_server.cli.terminal_tables import aligned, printable
+from dither_server.prometheus import of_disk, of_up
+from dither_server.store import Disk
 from dither_serving.problems import StoreError
+from dither_serving.prometheus import gauge
 from dither_shared.counted import counted
 
-from .forwarding.forwarder import following, is_overdue
-from .forwarding.rounds import TROUBLE
-from .store import RelayStore
+from .forwarding import TROUBLE, following, is_overdue
+from .store import Held, RelayStore
+
+_LABELS = ("pool", "suite")
 
 _COUNTS = ("waiting", "frozen", "forwarded", "unread", "dropped")
 
@@ -64,3 +71,54 @@ def _hours(status: Mapping[str, Any]) -> list[str]:
     last = f"last forwarding hour: {status['last']}" if status["last"] else "no forwarding hour yet"
     late = "; overdue: is a relay running?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]
+
+
+class RelayCondition(NamedTuple):
+    """The state of a relay's database: its pools, its disk, whether an hour was missed, and the last failures.
+
+    ``disk`` is None if the database is on another machine.
+    """
+
+    held: Sequence[Held]
+    disk: Disk | None
+    is_overdue: bool
+    troubles: Sequence[str]
+
+
+def relay_gauges(known: RelayCondition | None, is_ready: bool, rejected: int) -> Iterator[Family]:
+    """Yield all gauges of a relay; if the condition of its database is not known, only those that need none."""
+    yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz says: 1 or 0.", is_ready)
+    about = "Bodies of this round that the collector rejected; they are kept for the next."
+    yield gauge("dither_relay_rejected_bodies", about, rejected)
+    yield of_up(known is not None)
+    if known is not None:
+        yield from _families(known)
+
+
+def _families(known: RelayCondition) -> Iterator[Family]:
+    yield from of_disk(known.disk)
+    about = "1 if the last try to ask or to post failed."
+    yield gauge("dither_relay_trouble", about, bool(known.troubles))
+    yield gauge(
+        "dither_relay_overdue", "1 if the hour to forward has come and nothing was forwarded.", known.is_overdue
+    )
+    gauges = {"waiting": "wait until there are enough", "frozen": "are in a batch that is being forwarded"}
+    for name, about in gauges.items():
+        family = GaugeMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)
+        yield _of_pools(family, name, known.held)
+    counts = {
+        "forwarded": "the collector has taken",
+        "unread": "the collector has taken and could not read",
+        "dropped": "were dropped because they became too old",
+    }
+    for name, about in counts.items():
+        counter = CounterMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)
+        yield _of_pools(counter, name, known.held)
+
+
+def _of_pools(family: GaugeMetricFamily | CounterMetricFamily, name: str, held: Sequence[Held]) -> Family:
+    for one in held:
+        if not one.is_named:  # otherwise its series would change their name with the first report
+            continue
+        family.add_metric([one.pool, one.suite], getattr(one, name))
+    return family

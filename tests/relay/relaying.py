@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
-from dither_relay.forwarding.rounds import Rounds, Rules
+from dither_relay.forwarding import Rounds
 from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import ONCE, Pool, SealedReport
@@ -69,8 +68,8 @@ def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelaySt
 
 def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Rounds:
     """Rounds to a collector at this URL."""
-    calendar = Calendar(lambda: today, 1, 14)
-    return Rounds(store, CollectorClient(url, "", PATIENCE), Rules(batch, 14, 45), calendar, lambda: today)
+    settings = config(Path(), url, batch=batch, now=lambda: datetime.combine(today, NOON.timetz()))
+    return Rounds(settings, store, CollectorClient(url, "", PATIENCE))
 
 
 def config(folder: Path, url: str, **changed: object) -> RelayConfig:

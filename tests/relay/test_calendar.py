@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
-from dither_relay.relay import Relay, rounds_of
+from dither_relay.forwarding import Rounds
+from dither_relay.relay import Relay
 from dither_serving.problems import Problem
 from dither_shared.sealed import Pool, SealedBatch, SealedReport, pool_period
 from relay.fake_collector import collecting
@@ -38,14 +38,12 @@ def _standing(now: datetime) -> Callable[[], datetime]:
     return lambda: now
 
 
-def at(day: date) -> Callable[[], date]:
-    return lambda: day
-
-
 def answer(pool: Pool, day: date) -> int:
     """The status with which a relay refuses a report of a pool on a day; 202 if it does not."""
     try:
-        Calendar(at(day), grace=1, max_age=14).require_open(pool)
+        config(
+            Path(), "http://collector", now=_standing(datetime(day.year, day.month, day.day, tzinfo=UTC))
+        ).require_open(pool)
     except Problem as problem:
         return problem.kind.status
     return 202
@@ -115,7 +113,7 @@ def test_a_pool_that_wants_more_reports_than_the_relay_waits_for_them(least: int
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         pool = THEME._replace(least=least)
         store.list_pools([LISTED[0]._replace(digest=pool.digest)], LIMITS)
-        number = next(one.number for one in store.pools() if one.digest == pool.digest)
+        ((_, number),) = store.pools()[pool.digest].items()
         store.commit([arrival._replace(number=number, pool=pool) for arrival in arrivals(rows(9))], TODAY, b"")
         one = rounds(store, collector.url, batch=5)
         one.freeze()
@@ -156,6 +154,6 @@ def test_a_relay_waits_for_the_end_of_a_period_by_its_own_clock(tmp_path: Path) 
         for day, sent in ((MONDAY + timedelta(days=7), 0), (MONDAY + timedelta(days=8), 9)):
             now = datetime.combine(day, datetime.min.time(), UTC)
             settings = config(tmp_path, collector.url, now=_standing(now))
-            one = rounds_of(settings, store, CollectorClient(collector.url, "", PATIENCE))
+            one = Rounds(settings, store, CollectorClient(collector.url, "", PATIENCE))
             one.freeze()
             assert one.post({}).reports == sent

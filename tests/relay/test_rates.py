@@ -3,7 +3,7 @@ import tracemalloc
 
 import pytest
 
-from dither_relay.rates import Rates
+from dither_relay.endpoint import Rates
 from dither_serving.addresses import Proxies, group_of, is_loopback
 
 
@@ -30,7 +30,7 @@ def test_many_addresses_take_no_more_memory_than_one() -> None:
 
 def test_flood_from_many_addresses_hardly_touches_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """12,500 addresses fill a tenth of the cells at most: of 2,500 others, 1% meet two of these, 25 ± 5."""
-    monkeypatch.setattr("dither_relay.rates._CELLS", 1 << 18)
+    monkeypatch.setattr("dither_relay.endpoint._CELLS", 1 << 18)
     rates = Rates(1)
     for number in range(12_500):
         rates.admits(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")

@@ -13,8 +13,19 @@ from dither_serving.problems import StoreError
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import Pool
 
-from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold
-from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
+from .pools import (
+    Arrival,
+    Cut,
+    Frozen,
+    Held,
+    ListedPool,
+    SealedPool,
+    SealedRow,
+    hold,
+    list_pools,
+    read_held,
+    read_pools,
+)
 from .schema import BATCHES, FORWARDED, POOLS, RELAY, SEALED, STATE
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
@@ -98,8 +109,8 @@ class RelayStore(Database):
             for name, value in limits.items():
                 _note(connection, name, str(value))
 
-    def pools(self) -> list[KnownPool]:
-        """Return the series of pools that the collector lists."""
+    def pools(self) -> dict[str, dict[int, int]]:
+        """Return the number of each listed pool, by its digest and the length of its sealed rows."""
         with self._transaction() as connection:
             return read_pools(connection)
 

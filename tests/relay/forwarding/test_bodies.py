@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from dither_relay.forwarding.rounds import body_of, reports_per_body
+from dither_relay.forwarding import body_of, reports_per_body
 from dither_relay.store import Frozen, SealedPool
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import Pool, SealedBatch

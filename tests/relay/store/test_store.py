@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from dither_relay.forwarding.rounds import body_of, reports_per_body
+from dither_relay.forwarding import body_of, reports_per_body
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
@@ -171,28 +171,31 @@ def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> N
 
 def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        numbers = {(one.digest, one.length): one.number for one in store.pools()}
-        assert len(numbers) == 3
+        numbers = store.pools()
+        assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]
         hold(store, rows(3))
         store.list_pools(LISTED[1:], LIMITS)
-        assert len(store.pools()) == 2
+        assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
         assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
         longer = [ListedPool(one.digest, one.suite, one.length + 1) for one in LISTED]
         store.list_pools(longer, LIMITS)
-        assert {(one.digest, one.length - 1): one.number for one in store.pools()} == numbers
+        assert store.pools() == {
+            digest: {length + 1: number for length, number in by_length.items()}
+            for digest, by_length in numbers.items()
+        }
 
 
 def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         assert [one.is_named for one in store.held()] == [False] * 3
         assert b"theme" not in bytes_of(tmp_path)
-        before = {one.digest: one.number for one in store.pools()}
+        before = store.pools()
         hold(store, rows(3))
         assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.digest}
         store.list_pools(LISTED, LIMITS)
         hold(store, rows(3, 1), pool=2)
         assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.series}
-        assert {one.digest: one.number for one in store.pools()} == before
+        assert store.pools() == before
 
 
 def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
@@ -203,10 +206,10 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
 
     with stored(tmp_path) as store:
         hold(store, rows(3))  # of the first pool
-        (first, *_), seen = store.pools(), 3
+        first, seen = store.pools()[THEME.digest][LENGTH], 3
         for turn in range(6):
             store.list_pools(others(turn), LIMITS)
-            numbers = [one.number for one in store.pools()]
+            numbers = [number for by_length in store.pools().values() for number in by_length.values()]
             assert len(numbers) == 200
             assert min(numbers) > seen
             seen = max(numbers)
@@ -215,7 +218,7 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
         store.list_pools(LISTED, LIMITS)
         store.list_pools(LISTED, LIMITS)
         assert len(store.held()) <= 4  # these, and the one of the highest number
-        assert first in store.pools()
+        assert store.pools()[THEME.digest][LENGTH] == first
         assert waiting(store) == [(3, 0, 0, 0)]
 
 
@@ -224,7 +227,7 @@ def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None
     with stored(tmp_path) as store:
         before = store.pools()
         store.list_pools([], LIMITS)
-        assert store.pools() == []
+        assert store.pools() == {}
         store.list_pools(LISTED, LIMITS)
         assert store.pools() == before
 
