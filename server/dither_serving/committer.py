@@ -46,10 +46,6 @@ class QueueFullError(DitherError):
     """The queue is full; this batch was not taken."""
 
 
-class ClosedError(DitherError):
-    """The committer takes no more batches; this one was not taken."""
-
-
 class _Commits(Protocol[_U_contra, _R_co]):
     """Makes uploads durable in one transaction."""
 
@@ -89,12 +85,12 @@ class Committer(Generic[U, R]):
     def submit(self, upload: U, then: Callable[[R | StoreError], object]) -> None:
         """Queue an upload. ``then`` is called in the committer's thread with the outcome that ``commit`` returns.
 
-        Raises QueueFullError or ClosedError, and then nothing was queued.
+        Raises QueueFullError, or StoreError after ``close``, and then nothing was queued.
         """
         now = time.monotonic()
         with self._changed:
             if self._closed:
-                raise ClosedError("the collector is shutting down")
+                raise StoreError("the server is shutting down")
             if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
                 raise QueueFullError(f"{counted(len(self._waiting), 'batch is', 'batches are')} waiting already")
             if self._oldest is None:

@@ -11,7 +11,7 @@ import pytest
 from dither_server.ingest.committer import ReportCommitter
 from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
-from dither_serving.committer import ClosedError, Limits, QueueFullError
+from dither_serving.committer import Limits, QueueFullError
 from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
@@ -157,7 +157,7 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     gate.let(100)
     closing.join(PATIENCE)
     assert all(answer.done() and answer.result() is COUNTED for answer in answers)
-    with pytest.raises(ClosedError):
+    with pytest.raises(StoreError, match="shutting down"):
         submitted(committer, upload())
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
