@@ -22,8 +22,8 @@ from dither_serving.prometheus import ServerNumbers
 from dither_serving.request import read_body
 from dither_shared.sealed import SealedReport
 
+from .collector import Pools
 from .config import RelayConfig
-from .listed_pools import Pools
 from .store import Arrival
 
 _log = logging.getLogger(__name__)

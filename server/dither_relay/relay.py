@@ -12,11 +12,10 @@ from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 
-from .collector import CollectorClient
+from .collector import CollectorClient, Pools
 from .config import RelayConfig
 from .endpoint import Rates, RelayNumbers, SealedEndpoint
 from .forwarding import TROUBLE, Forwarder, is_overdue
-from .listed_pools import Pools
 from .status import RelayCondition, relay_gauges
 from .store import Arrival, RelayStore
 

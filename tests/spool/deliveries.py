@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dither_server.store.counting.folds import FoldSums
 from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Metric, Report, WireError, parse_metrics
@@ -37,6 +38,8 @@ def version_of(metric: Metric) -> bytes:
     """The version of a metric as a record holds it."""
     return bytes.fromhex(metric.version)
 
+
+NOTHING = FoldSums()._asdict() | {"unknown": 0}
 
 MECHANISMS = {version_of(metric): metric.mechanism for metric in FOLDED.values()}
 
@@ -92,7 +95,7 @@ def expected(
 ) -> Expected:
     """Fold slowly, by the definition."""
     counted: dict[bytes, Delivery] = {}
-    numbers: Counter[str] = Counter(dict.fromkeys(FoldedBucket._fields[2:], 0))
+    numbers: Counter[str] = Counter(NOTHING)
     conflicts: Counter[tuple[bytes, int]] = Counter()
     for one in in_order(deliveries):
         first = counted.get(one.batch)
@@ -139,5 +142,5 @@ def tally_of(mechanism: Mechanism, blocks: Blocks) -> Tally:
 
 def numbers_of(folded: FoldedBucket) -> dict[str, int]:
     """What became of the records."""
-    counted = {name: getattr(folded, name) for name in FoldedBucket._fields[2:]}
-    return counted | {"conflicts": sum(folded.conflicts.values())}
+    assert folded.sums.conflicts == sum(folded.conflicts.values())
+    return folded.sums._asdict() | {"unknown": folded.unknown}
