@@ -182,7 +182,7 @@ async def accept(
     while True:
         await limiter.slot()
         try:
-            accepted, (address, *_) = await loop.sock_accept(listener)
+            accepted, (address, *_) = await _next_peer(listener)
         except OSError as error:  # too many open files, for example
             if failed := failures.add():
                 _log.warning("%d connections could not be accepted, the last: %s", failed, error.strerror or error)
@@ -197,6 +197,26 @@ async def accept(
         task = loop.create_task(connect(accepted, group))
         connecting.add(task)
         task.add_done_callback(connecting.discard)
+
+
+async def _next_peer(listener: socket.socket) -> tuple[socket.socket, tuple[str, int]]:
+    """Return the socket and the address of the next peer. Raises OSError.
+
+    Nothing is awaited after a peer is accepted: ``sock_accept`` of asyncio would drop its socket, and never close it,
+    if the task is cancelled then.
+    """
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":  # its loop knows no readers
+        return await loop.sock_accept(listener)
+    while True:
+        with suppress(BlockingIOError):
+            return listener.accept()
+        has_peer = asyncio.Event()
+        loop.add_reader(listener, has_peer.set)
+        try:
+            await has_peer.wait()
+        finally:
+            loop.remove_reader(listener)
 
 
 def open_files_for(connections: int) -> int:
