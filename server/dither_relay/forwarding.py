@@ -18,7 +18,7 @@ from dither_shared.sealed import SealedBatch
 
 from .collector import CollectorClient, RejectedError, TroubleError
 from .config import RelayConfig
-from .store import Frozen, RelayStore, SealedPool
+from .store import PoolBatch, RelayStore
 
 _log = logging.getLogger(__name__)
 
@@ -66,14 +66,14 @@ class Rounds:
         """
         limits = self._store.state()
 
-        def cut(pool: SealedPool, total: int) -> int | None:
-            if total < max(self._config.batch, pool.pool.least) or "batch_limit" not in limits:
+        def cut(batch: PoolBatch) -> int | None:
+            if batch.total < max(self._config.batch, batch.pool.least) or "batch_limit" not in limits:
                 return None
-            if not self._config.is_due(pool.pool):
+            if not self._config.is_due(batch.pool):
                 return None
-            share = reports_per_body(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
+            share = reports_per_body(batch, int(limits["batch_limit"]), int(limits["body_limit"]))
             if share is None:
-                _log.error("%s: no report fits into a body that the collector accepts", pool.pool)
+                _log.error("%s: no report fits into a body that the collector accepts", batch.pool)
             return share
 
         self._store.freeze(self._today(), cut, hour)
@@ -96,7 +96,7 @@ class Rounds:
             self._store.checkpoint()  # so that forwarded reports do not remain in the log beside the database
         return posted
 
-    def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:
+    def _post(self, batch: PoolBatch, posted: Posted, rejected: dict[str, str]) -> None:
         after = b""
         while rows := self._store.body(batch, after):
             if not self._goes_on():
@@ -134,17 +134,17 @@ class Rounds:
         return self._store.day or self._config.today()
 
 
-def reports_per_body(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+def reports_per_body(batch: PoolBatch, batch_limit: int, body_limit: int) -> int | None:
     """Return the reports per body, so that all bodies are about equal; None if not even one report fits."""
-    bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
-    most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // pool.length)
+    bare = SealedBatch("0" * 32, batch.pool, batch.suite, batch.total, b"").encode()
+    most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // batch.length)
     if most < 1:
         return None
-    bodies = -(-total // most)
-    return -(-total // bodies)
+    bodies = -(-batch.total // most)
+    return -(-batch.total // bodies)
 
 
-def body_of(batch: Frozen, sealed: Sequence[bytes]) -> bytes:
+def body_of(batch: PoolBatch, sealed: Sequence[bytes]) -> bytes:
     """Return the body of some of a batch's reports: the same bytes for the same reports, in any order.
 
     A batch is cut in the order of digests, and each body is sorted. Both are functions of the ciphertexts, which are

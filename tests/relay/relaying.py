@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
-from dither_relay.forwarding import Rounds
-from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
+from dither_relay.forwarding import Posted, Rounds
+from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import ONCE, Pool, SealedReport
 from serving import serving
@@ -27,8 +27,7 @@ THEME = Pool("theme", "0123456789abcdef")
 LAYOUT = Pool("layout", "fedcba9876543210", "linux")
 LENGTH = 51
 POOLS = [(THEME.series, "x25519", LENGTH), (LAYOUT.series, "x25519", LENGTH), (THEME.series, "xwing", 1139)]
-SEALED = [SealedPool(Pool.of(pool, ONCE), SUITES[suite], length) for pool, suite, length in POOLS]
-LISTED = [ListedPool(one.pool.digest, one.suite, one.length) for one in SEALED]
+LISTED = [ListedPool(Pool.of(series, ONCE).digest, SUITES[suite], length) for series, suite, length in POOLS]
 LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
 TODAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -70,6 +69,13 @@ def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> 
     """Rounds to a collector at this URL."""
     settings = config(Path(), url, batch=batch, now=lambda: datetime.combine(today, NOON.timetz()))
     return Rounds(settings, store, CollectorClient(url, "", PATIENCE))
+
+
+def forward(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Posted:
+    """Freeze what may leave, and post it once to a collector at this URL."""
+    one = rounds(store, url, batch, today)
+    one.freeze()
+    return one.post({})
 
 
 def config(folder: Path, url: str, **changed: object) -> RelayConfig:

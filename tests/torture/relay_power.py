@@ -41,7 +41,7 @@ with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
         store.commit([one], TODAY, b"")
         acknowledged.write(one.digest)
         if number % 20 == 19:
-            store.freeze(TODAY, lambda _, total: 7, None)
+            store.freeze(TODAY, lambda _: 7, None)
         if number % 3 == 2:
             for batch in store.frozen()[:1]:
                 store.leave(batch, store.body(batch), TODAY, 0)

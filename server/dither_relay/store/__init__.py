@@ -4,7 +4,7 @@ Nothing here identifies a person: no address, no user, no time finer than a UTC 
 digests.
 """
 
-from .pools import Arrival, Cut, Frozen, Held, ListedPool, SealedPool
+from .pools import Arrival, Cut, Held, ListedPool, PoolBatch
 from .store import RelayStore
 
-__all__ = ["Arrival", "Cut", "Frozen", "Held", "ListedPool", "RelayStore", "SealedPool"]
+__all__ = ["Arrival", "Cut", "Held", "ListedPool", "PoolBatch", "RelayStore"]

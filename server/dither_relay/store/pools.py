@@ -37,26 +37,23 @@ class ListedPool(NamedTuple):
     length: int
 
 
-class SealedPool(NamedTuple):
-    """A pool that has reports: how its rows are sealed, and the length of a sealed row."""
+class PoolBatch(NamedTuple):
+    """A batch of reports of one pool: how its rows are sealed, their length, and their number.
 
-    pool: Pool
-    suite: Suite
-    length: int
-
-
-Cut = Callable[[SealedPool, int], int | None]
-"""Returns the reports per body of a batch, given its pool and its reports; None leaves the batch open."""
-
-
-class Frozen(NamedTuple):
-    """A batch that does not change any more: ``total`` reports, to be posted in bodies of ``share`` reports."""
+    While it is open, ``share`` is 0. A frozen batch does not change any more, and is posted in bodies of ``share``
+    reports.
+    """
 
     number: int
     pool: Pool
     suite: Suite
+    length: int
     total: int
     share: int
+
+
+Cut = Callable[[PoolBatch], int | None]
+"""Returns the reports per body of an open batch that is to be frozen; None leaves it open."""
 
 
 class SealedRow(NamedTuple):

@@ -16,10 +16,9 @@ from dither_shared.sealed import Pool
 from .pools import (
     Arrival,
     Cut,
-    Frozen,
     Held,
     ListedPool,
-    SealedPool,
+    PoolBatch,
     SealedRow,
     hold,
     list_pools,
@@ -38,18 +37,11 @@ _ONE_DAY = timedelta(days=1)
 _AT_ONCE = 4_096
 """Maximum reports of an open batch that are dropped, and digests that are forgotten, in one transaction."""
 
-_ON_THEIR_WAY = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
-    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
-    .where(BATCHES.c.frozen.is_not(None))
-    .order_by(POOLS.c.pool, BATCHES.c.number)
-)
-
-_OPEN = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.length)
-    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
-    .where(BATCHES.c.frozen.is_(None))
-)
+_BATCHES = sa.select(
+    BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.length, BATCHES.c.total, BATCHES.c.share
+).join(POOLS, POOLS.c.number == BATCHES.c.pool)
+_OPEN = _BATCHES.where(BATCHES.c.frozen.is_(None))
+_ON_THEIR_WAY = _BATCHES.where(BATCHES.c.frozen.is_not(None)).order_by(POOLS.c.pool, BATCHES.c.number)
 
 
 class RelayStore(Database):
@@ -138,16 +130,12 @@ class RelayStore(Database):
         hour = self.state().get(_HOUR)
         return None if hour is None else date.fromisoformat(hour)
 
-    def frozen(self) -> list[Frozen]:
+    def frozen(self) -> list[PoolBatch]:
         """Return the batches that are being forwarded."""
         with self._transaction() as connection:
-            rows = connection.execute(_ON_THEIR_WAY).all()
-        return [
-            Frozen(number, Pool.of(series, period), SUITES[suite], *sizes)
-            for number, series, period, suite, *sizes in rows
-        ]
+            return [_batch(*row) for row in connection.execute(_ON_THEIR_WAY)]
 
-    def body(self, batch: Frozen, after: bytes = b"") -> list[SealedRow]:
+    def body(self, batch: PoolBatch, after: bytes = b"") -> list[SealedRow]:
         """Return the reports of the first body of a batch after a digest; none after the last.
 
         Bodies are always posted whole, so a retry finds the same ones.
@@ -157,7 +145,7 @@ class RelayStore(Database):
         with self._transaction() as connection:
             return [SealedRow(*row) for row in connection.execute(rows)]
 
-    def leave(self, batch: Frozen, body: Sequence[SealedRow], day: date, unread: int) -> None:
+    def leave(self, batch: PoolBatch, body: Sequence[SealedRow], day: date, unread: int) -> None:
         """Keep only the digests of a body that the collector has accepted, except for ``unread`` reports."""
         taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(body[0].digest, body[-1].digest))
         digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
@@ -238,12 +226,19 @@ class RelayStore(Database):
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
     """Freeze the open batches that ``cut`` accepts. Later reports go into another batch."""
-    for number, series, period, suite, length in connection.execute(_OPEN.with_for_update(of=BATCHES)).all():
-        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
-        share = cut(SealedPool(Pool.of(series, period), SUITES[suite], length), total)
+    for row in connection.execute(_OPEN.with_for_update(of=BATCHES)).all():
+        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == row.number)) or 0
+        share = cut(_batch(*row)._replace(total=total))
         if total and share is not None:
             fixed = {"frozen": day, "total": total, "share": share}
-            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))
+            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == row.number).values(fixed))
+
+
+def _batch(
+    number: int, series: str, period: str, suite: str, length: int, total: int | None, share: int | None
+) -> PoolBatch:
+    """Return a batch of the table; an open one has neither total nor share there."""
+    return PoolBatch(number, Pool.of(series, period), SUITES[suite], length, total or 0, share or 0)
 
 
 def drop_part(connection: sa.Connection, number: int, before: date) -> int:

@@ -1,9 +1,7 @@
 """The relay's store: each report once, batches that freeze, and what is left behind."""
 
-import os
 import random
 import sqlite3
-import stat
 import threading
 from contextlib import closing
 from datetime import timedelta
@@ -34,7 +32,7 @@ from relay.relaying import (
 )
 from server.database import execute, listening
 
-CUT: Cut = lambda pool, total: reports_per_body(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
+CUT: Cut = lambda batch: reports_per_body(batch, 7, 1 << 20) if batch.total >= 5 else None  # noqa: E731
 
 
 def bodies(store: RelayStore) -> list[bytes]:
@@ -45,28 +43,6 @@ def bodies(store: RelayStore) -> list[bytes]:
             made.append(body_of(batch, [row.sealed for row in body]))
             store.leave(batch, body, TODAY, 0)
     return made
-
-
-@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
-def test_nobody_else_may_read_what_waits(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        with stored(tmp_path) as store:
-            hold(store, rows(3))
-            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    finally:
-        os.umask(before)
-    assert {"relay.db", "relay.db-wal", "relay.db-shm"} <= modes.keys()
-    assert set(modes.values()) == {0o600}
-
-
-def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
-    with stored(tmp_path):
-        pass
-    (tmp_path / "relay.db").chmod(0o640)
-    with stored(tmp_path) as store:
-        hold(store, rows(1))
-    assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o640
 
 
 def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> None:
@@ -146,7 +122,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
             hold(store, some[start : start + 97])
             hold(store, others[start // 2 : start // 2 + 49], pool=2)
         assert all(row in bytes_of(tmp_path) for row in some[:50])
-        store.freeze(TODAY, lambda pool, _: 100 if pool.pool != LAYOUT else None, None)
+        store.freeze(TODAY, lambda batch: 100 if batch.pool != LAYOUT else None, None)
         for batch in store.frozen():
             while body := store.body(batch):
                 store.leave(batch, body, TODAY, 0)
