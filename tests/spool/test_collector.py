@@ -260,7 +260,7 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
-        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is in the memory of one"),
+        (("--spool", "Memory://x", "--spool-open", "o"), "--spool: memory:// is in the memory of one"),
         (("--spool", "~/s"), "--spool: ~/s: ~ is not expanded here"),
         (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: ~ is not expanded here"),
         (("--spool-open", "here"), "--spool-open: has no effect without spool"),

@@ -248,14 +248,6 @@ def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: Fake
     assert len(some) == sum(map(len, bodies))
 
 
-def test_round_goes_on_later_if_the_collector_cannot_be_reached(store: RelayStore) -> None:
-    hold(store, rows(5))
-    for url in ("http://127.0.0.1:1", "https://127.0.0.1:1"):
-        posted = forward(store, url)
-        assert not posted.is_over
-        assert "cannot be reached" in posted.trouble
-
-
 def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector: FakeCollector, tmp_path: Path) -> None:
     some = rows(50)
     hold(store, some)

@@ -269,17 +269,6 @@ def test_a_database_that_no_relay_has_made(tmp_path: Path) -> None:
         RelayStore(url_of(tmp_path), create=False)
 
 
-def test_nothing_is_held_of_a_group_that_fails(tmp_path: Path) -> None:
-    with stored(tmp_path) as store, closing(sqlite3.connect(tmp_path / "relay.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="locked"):
-            hold(store, rows(3))
-        other.execute("ROLLBACK")
-        assert waiting(store) == []
-        hold(store, rows(3))
-        assert waiting(store) == [(3, 0, 0, 0)]
-
-
 def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         before = (tmp_path / "relay.db").stat().st_size
