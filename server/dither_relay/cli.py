@@ -84,8 +84,8 @@ def forward(found: Found) -> None:
                     break
             rounds.tidy()
         held = store.held()
-        kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
-        waiting = counted(sum(one.waiting for one in held), "waits", "wait")
+        kept = f", {frozen:,} not taken" if (frozen := sum(pool.frozen for pool in held)) else ""
+        waiting = counted(sum(pool.waiting for pool in held), "waits", "wait")
         click.echo(f"{counted(reports, 'report')} forwarded{kept}, {waiting}")
     if posted.trouble:
         raise DitherError(posted.trouble)

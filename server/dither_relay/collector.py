@@ -37,7 +37,7 @@ _REFRESH = 3600.0
 _AT_MOST = 60.0
 """Minimum seconds between two requests to the collector, whatever unknown pools strangers name."""
 
-_OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permutations(SUITES.values(), 2))
+_OTHER_SUITE = frozenset(suite.overhead - other.overhead for suite, other in permutations(SUITES.values(), 2))
 """By how many bytes a row is longer if it is sealed for a key of another kind."""
 
 
@@ -191,15 +191,15 @@ class Pools:
 
 def _listing(content: Mapping[str, Any]) -> tuple[list[ListedPool], dict[str, int]]:
     pools = []
-    for one in content["pools"]:
-        suite, length = SUITES.get(one["suite"]), _number(one["length"])
+    for pool in content["pools"]:
+        suite, length = SUITES.get(pool["suite"]), _number(pool["length"])
         if suite is None:  # the suite of a newer collector: its reports are refused as of an unknown pool
             continue
         if not suite.overhead < length <= _LONGEST_ROW:
             raise WireError("length: impossible for a sealed row")
-        if not _DIGEST.fullmatch(one["pool"]):
+        if not _DIGEST.fullmatch(pool["pool"]):
             raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
-        pools.append(ListedPool(one["pool"], suite, length))
+        pools.append(ListedPool(pool["pool"], suite, length))
     return pools, {name: _number(content[name]) for name in ("batch_limit", "body_limit")}
 
 
@@ -221,7 +221,7 @@ def _seconds(header: str | None) -> int | None:
 
 def _line(text: object) -> str:
     """Return a text of the collector as one line without control characters."""
-    return "".join(one for one in str(text) if one.isprintable())[:_LONGEST_TEXT]
+    return "".join(character for character in str(text) if character.isprintable())[:_LONGEST_TEXT]
 
 
 def _describe(status: int, answer: bytes) -> str:

@@ -26,7 +26,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
     """Return pools, counts, the next hour and the last trouble."""
     last, state = store.last_hour(), store.state()
     return {
-        "pools": [one._asdict() | {"named": one.is_named} for one in store.held()],
+        "pools": [pool._asdict() | {"named": pool.is_named} for pool in store.held()],
         "batch": batch,
         "last": last and last.isoformat(),
         "next": following(now, at, last).isoformat(timespec="minutes"),
@@ -53,10 +53,10 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
     if not pools:
         return ["no pools: the collector has listed none yet, or has no key to seal for"]
     rows = [["pool", "suite", *_COUNTS, ""]]
-    named = [one for one in pools if one["named"]]
-    for one in named:
-        numbers = [f"{one[name]:,}" for name in _COUNTS]
-        rows.append([printable(one["pool"]), one["suite"], *numbers, "" if one["listed"] else "no longer listed"])
+    named = [pool for pool in pools if pool["named"]]
+    for pool in named:
+        numbers = [f"{pool[name]:,}" for name in _COUNTS]
+        rows.append([printable(pool["pool"]), pool["suite"], *numbers, "" if pool["listed"] else "no longer listed"])
     unnamed = counted(len(pools) - len(named), "pool is", "pools are")
     more = [f"{unnamed} listed, but no report has come; the first report names its pool"] if pools != named else []
     return [*(aligned(rows) if named else []), *more]
@@ -117,8 +117,8 @@ def _families(known: RelayCondition) -> Iterator[Family]:
 
 
 def _of_pools(family: GaugeMetricFamily | CounterMetricFamily, name: str, held: Sequence[Held]) -> Family:
-    for one in held:
-        if not one.is_named:  # otherwise its series would change their name with the first report
+    for pool in held:
+        if not pool.is_named:  # otherwise its series would change their name with the first report
             continue
-        family.add_metric([one.pool, one.suite], getattr(one, name))
+        family.add_metric([pool.pool, pool.suite], getattr(pool, name))
     return family

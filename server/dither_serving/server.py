@@ -77,7 +77,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        # Python's own words repeat the address; an errno below 0 is that of a name that has none
+        # Python's message repeats the address; an errno below 0 means that a name has no address
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "not an address of this machine"
         raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
@@ -134,22 +134,21 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
     def connection(group: str) -> Connection:
         return Connection(limiter, gateway, buffer, limits.body_limit, group)
 
-    asked_to_end = asyncio.ensure_future(stop.wait())
+    signalled = asyncio.ensure_future(stop.wait())
     accepting = accept(listener, limiter, proxies, connection)
     serving = [asyncio.create_task(limiter.watch()), asyncio.create_task(accepting)]
     parts.start()
     ready(url_of(listener))
-    ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
-    for each in serving:
-        each.cancel()
+    ended, _ = await asyncio.wait([signalled, *serving], return_when=asyncio.FIRST_COMPLETED)
+    for task in serving:
+        task.cancel()
     listener.close()
     limiter.close()
-    # the second request cuts peers that read no answer
     await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))
-    await limiter.drain(_FLUSH)
+    await limiter.drain(_FLUSH)  # cuts peers that do not read the answers that were made meanwhile
     gateway.close()
-    for task in ended:
-        task.result()  # which raises if it was not asked to end
+    for end_or_failure in ended:
+        end_or_failure.result()  # raises what ended the server, unless a signal did
 
 
 def url_of(listener: socket.socket) -> str:

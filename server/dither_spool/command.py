@@ -57,8 +57,8 @@ def fold(
     """
     fold_once = partial(_fold_once, found, jobs, scheduler, dry_run=dry_run, as_json=as_json)
     pause = None if every is None else _seconds(every)
-    for name, given in (("--every", every), ("--skip", skip)):
-        if dry_run and given:
+    for name, value in (("--every", every), ("--skip", skip)):
+        if dry_run and value:
             raise ParameterError(name, "cannot be used with --dry-run, which changes nothing")
     with _ended_by_signals():
         begun = time.monotonic()

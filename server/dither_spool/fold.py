@@ -190,8 +190,8 @@ class Folding:
 
     def _tasks(self, heads: "_Heads", segments: Iterable[str], bucket: int) -> "list[_Task]":
         """Return the task of a bucket, or nothing if no segment has a record in it."""
-        some = tuple(name for name in segments if heads.counts[name][bucket])
-        return [_Task(self.blobs, some, bucket, heads.mechanisms)] if some else []
+        filled = tuple(name for name in segments if heads.counts[name][bucket])
+        return [_Task(self.blobs, filled, bucket, heads.mechanisms)] if filled else []
 
     def _require_young(self, manifest: Manifest) -> None:
         """Raise SpoolError for a run so old that the database would have forgotten it if it had been finished."""

@@ -1,4 +1,4 @@
-"""What the relay's tests share: pools, sealed rows that nobody can open, and a relay to send them to."""
+"""Shared by the relay's tests: pools, sealed rows that nobody can open, and a relay to send them to."""
 
 import http.client
 import json
@@ -41,18 +41,18 @@ def url_of(folder: Path) -> str:
 
 
 def rows(count: int, seed: int = 0, length: int = LENGTH) -> list[bytes]:
-    """Bytes as random as sealed rows are."""
+    """Return random bytes in place of sealed rows."""
     chance = random.Random(seed)
     return [chance.randbytes(length) for _ in range(count)]
 
 
 def arrivals(sealed: Sequence[bytes], pool: int = 1, period: str = ONCE) -> list[Arrival]:
-    """Sealed rows as the store takes them."""
+    """Return sealed rows as the store takes them."""
     return [Arrival(pool, Pool.of(POOLS[pool - 1][0], period), row) for row in sealed]
 
 
 def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY, period: str = ONCE) -> None:
-    """Hold these, in groups."""
+    """Commit sealed rows to a store, in groups."""
     for start in range(0, len(sealed), 500):
         store.commit(arrivals(sealed[start : start + 500], pool, period), day, b"")
 
@@ -85,19 +85,19 @@ def config(folder: Path, url: str, **changed: object) -> RelayConfig:
 
 
 def waiting(store: RelayStore) -> list[tuple[int, int, int, int]]:
-    """Of each pool with any reports: those that wait, are frozen, have left, were dropped."""
+    """Return the waiting, frozen, forwarded and dropped reports of each pool that has any."""
     counts = [(one.waiting, one.frozen, one.forwarded, one.dropped) for one in store.held()]
     return [one for one in counts if any(one)]
 
 
 def bytes_of(folder: Path) -> bytes:
-    """All that the database's files hold."""
+    """Return the content of the database's files."""
     return b"".join(path.read_bytes() for path in sorted(folder.glob("relay.db*")))
 
 
 @contextmanager
 def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A relay process on ``folder``, whose hour does not come: its URL, and itself.
+    """Yield the URL and the process of a relay on ``folder``, whose forwarding hour does not come.
 
     It is killed at the end unless it has ended.
     """
@@ -108,7 +108,7 @@ def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, 
 
 
 def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
-    """The status and the body of an answer."""
+    """Return the status and the body of an answer."""
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)) as connection:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -123,7 +123,7 @@ def send(url: str, sealed: bytes, pool: Pool = THEME, **headers: str) -> int:
 
 
 def until_ready(url: str) -> None:
-    """Wait until the collector has told which pools there are."""
+    """Wait until the relay knows the pools."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if ask(url, "GET", "/readyz")[0] == 200:
@@ -132,5 +132,5 @@ def until_ready(url: str) -> None:
 
 
 def problem_of(body: bytes) -> str:
-    """The end of a problem's type."""
+    """Return the end of a problem's type."""
     return str(json.loads(body)["type"]).removeprefix("urn:dither:problem:")

@@ -1,4 +1,4 @@
-"""Whose a spool is, where its files are, and how full it is."""
+"""Which database owns a spool, where its files are, and how full it is."""
 
 import os
 from contextlib import closing
@@ -51,7 +51,7 @@ def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("was_written", [True, False])
 def test_of_two_collectors_at_once_either_may_write(tmp_path: Path, was_written: bool) -> None:
-    """They share the file under which it is written, so one of them may find it gone."""
+    """Both write the same temporary file, so one of them may find it gone."""
 
     class Raced(Folder):
         def put(self, kind: str, name: str, content: bytes) -> None:

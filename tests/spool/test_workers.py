@@ -1,4 +1,4 @@
-"""Work is done by others, and what becomes of them is told."""
+"""Work that other processes do: the order of results, and workers that fail, are missing or outlive their parent."""
 
 import os
 import select
@@ -24,7 +24,7 @@ def test_results_come_in_the_order_of_the_items() -> None:
 
 @pytest.mark.parametrize(("jobs", "taken"), [(2, 5), (0, 7)])
 def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of each process, of which there is one for each processor where no number is given."""
+    """Two per process; by default there is one process per processor."""
     monkeypatch.setattr("dither_spool.workers._processors", lambda: 3)
 
     class Counted(list[int]):
@@ -54,7 +54,7 @@ def test_killed_worker_process_raises_workers_error() -> None:
 
 
 def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And told again; with one, the work goes on."""
+    """Twice here; as soon as there is a worker, the work goes on."""
     monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
     lines = []
     with cluster_of(0) as cluster:

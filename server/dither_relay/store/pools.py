@@ -107,7 +107,7 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
     """
     known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
     last = max((row.number for row in known.values()), default=0)
-    lengths = {_Key(one.digest, one.suite.name): one.length for one in listed}
+    lengths = {_Key(pool.digest, pool.suite.name): pool.length for pool in listed}
     kept = [{"this": known[key].number, "now": length} for key, length in lengths.items() if key in known]
     this = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
     if kept:
@@ -166,8 +166,8 @@ def read_held(connection: sa.Connection) -> list[Held]:
     counts = sa.select(SEALED.c.batch, sa.func.count().label("reports")).group_by(SEALED.c.batch).subquery()
     waiting = sa.select(BATCHES.c.pool, BATCHES.c.frozen.is_not(None).label("gone"), counts.c.reports)
     reports: dict[tuple[int, bool], int] = {}
-    for pool, gone, some in connection.execute(waiting.join(counts, counts.c.batch == BATCHES.c.number)):
-        reports[pool, bool(gone)] = reports.get((pool, bool(gone)), 0) + some
+    for pool, gone, count in connection.execute(waiting.join(counts, counts.c.batch == BATCHES.c.number)):
+        reports[pool, bool(gone)] = reports.get((pool, bool(gone)), 0) + count
     return [
         Held(
             row.pool,
@@ -206,12 +206,12 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
         known.update(connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}))
     new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
-        one = fresh[digest]
-        new[_Alike(one.number, len(one.rows), one.pool.period)].append(digest)
+        arrival = fresh[digest]
+        new[_Alike(arrival.number, len(arrival.rows), arrival.pool.period)].append(digest)
     opened = {_Alike(*alike): number for number, *alike, frozen in live if frozen is None}
     if missing := [alike for alike in new if alike not in opened]:
         of = {arrival.number: arrival.pool for arrival in arrivals}
-        name_pools(connection, {of[one.pool].digest: of[one.pool].series for one in missing})
+        name_pools(connection, {of[alike.pool].digest: of[alike.pool].series for alike in missing})
         opened |= _open(connection, missing)
     rows = [
         {"batch": opened[alike], "digest": digest, "day": day, "sealed": fresh[digest].rows}

@@ -178,13 +178,13 @@ class RelayStore(Database):
         after: bytes | None = b""
         while after is not None:
             old = sa.and_(FORWARDED.c.day < before, FORWARDED.c.digest > after)
-            some = sa.select(FORWARDED.c.digest).where(old).order_by(FORWARDED.c.digest).limit(_AT_ONCE)
+            oldest = sa.select(FORWARDED.c.digest).where(old).order_by(FORWARDED.c.digest).limit(_AT_ONCE)
             with self._transaction() as connection:
-                found = list(connection.scalars(some))
-            if found:
+                digests = list(connection.scalars(oldest))
+            if digests:
                 with self._transaction(write=True) as connection:
-                    connection.execute(sa.delete(FORWARDED).where(old, FORWARDED.c.digest <= found[-1]))
-            after = found[-1] if found else None
+                    connection.execute(sa.delete(FORWARDED).where(old, FORWARDED.c.digest <= digests[-1]))
+            after = digests[-1] if digests else None
 
     def note(self, name: str, value: str) -> None:
         """Store a text under a name."""
@@ -247,10 +247,10 @@ def drop_part(connection: sa.Connection, number: int, before: date) -> int:
     Return how many reports were dropped: none if nothing is that old.
     """
     batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
-    found = connection.execute(batch).one_or_none()
-    if found is None or (found.frozen is not None and found.frozen >= before):
+    row = connection.execute(batch).one_or_none()
+    if row is None or (row.frozen is not None and row.frozen >= before):
         return 0
-    frozen, share = found
+    frozen, share = row
     old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
     first = sa.select(SEALED.c.digest).where(*old).order_by(SEALED.c.digest).limit(share or _AT_ONCE).subquery()
     last = sa.select(sa.func.max(first.c.digest)).scalar_subquery()
