@@ -102,11 +102,11 @@ class Rounds:
             if not self._goes_on():
                 posted.is_over = False
                 return
-            after = rows[-1].digest
+            after = max(rows)
             place = f"{batch.number} {after.hex()}"
             if place not in rejected:
                 try:
-                    unread = self._collector.post(body_of(batch, [row.sealed for row in rows]), len(rows))
+                    unread = self._collector.post(body_of(batch, list(rows.values())), len(rows))
                 except RejectedError as error:
                     rejected[place] = f"{batch.pool}: {error}"
                     kept = counted(len(rows), "report is", "reports are")

@@ -56,13 +56,6 @@ Cut = Callable[[PoolBatch], int | None]
 """Returns the reports per body of an open batch that is to be frozen; None leaves it open."""
 
 
-class SealedRow(NamedTuple):
-    """A sealed report under its digest."""
-
-    digest: bytes
-    sealed: bytes
-
-
 class Arrival(NamedTuple):
     """A sealed report, as one row, with the number of its series, and its pool."""
 

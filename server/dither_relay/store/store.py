@@ -19,7 +19,6 @@ from .pools import (
     Held,
     ListedPool,
     PoolBatch,
-    SealedRow,
     hold,
     list_pools,
     read_held,
@@ -135,22 +134,22 @@ class RelayStore(Database):
         with self._transaction() as connection:
             return [_batch(*row) for row in connection.execute(_ON_THEIR_WAY)]
 
-    def body(self, batch: PoolBatch, after: bytes = b"") -> list[SealedRow]:
-        """Return the reports of the first body of a batch after a digest; none after the last.
+    def body(self, batch: PoolBatch, after: bytes = b"") -> dict[bytes, bytes]:
+        """Return the sealed reports of the next body of a batch after a digest, by ascending digest; none at the end.
 
         Bodies are always posted whole, so a retry finds the same ones.
         """
         behind = (SEALED.c.batch == batch.number, SEALED.c.digest > after)
         rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(*behind).order_by(SEALED.c.digest).limit(batch.share)
         with self._transaction() as connection:
-            return [SealedRow(*row) for row in connection.execute(rows)]
+            return {row.digest: row.sealed for row in connection.execute(rows)}
 
-    def leave(self, batch: PoolBatch, body: Sequence[SealedRow], day: date, unread: int) -> None:
+    def leave(self, batch: PoolBatch, digests: Collection[bytes], day: date, unread: int) -> None:
         """Keep only the digests of a body that the collector has accepted, except for ``unread`` reports."""
-        taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(body[0].digest, body[-1].digest))
-        digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
+        taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(min(digests), max(digests)))
+        kept = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
         with self._transaction(write=True) as connection:
-            connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
+            connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], kept))
             gone = connection.execute(sa.delete(SEALED).where(taken)).rowcount
             _add_to_pool(connection, batch.number, forwarded=gone, unread=unread)
             delete_if_empty(connection, batch.number)

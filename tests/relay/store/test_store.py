@@ -40,7 +40,7 @@ def bodies(store: RelayStore) -> list[bytes]:
     made = []
     for batch in store.frozen():
         while body := store.body(batch):
-            made.append(body_of(batch, [row.sealed for row in body]))
+            made.append(body_of(batch, list(body.values())))
             store.leave(batch, body, TODAY, 0)
     return made
 
