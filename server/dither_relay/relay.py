@@ -7,7 +7,7 @@ from datetime import date
 from prometheus_client.core import Metric
 
 from dither_serving.addresses import Proxies
-from dither_serving.committer import Committer, Limits
+from dither_serving.committer import Committer
 from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
@@ -38,12 +38,7 @@ class Relay(Served):
             collector = CollectorClient(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
             self._opened = opened.pop_all()
-        self.committer: Committer[Arrival, None] = Committer(
-            self.store,
-            self._today,
-            Limits(config.queue_limit, config.group_limit, config.queue_bytes),
-            numbers=self.numbers,
-        )
+        self.committer: Committer[Arrival, None] = Committer(self.store, self._today, config, self.numbers)
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
         self.endpoint = SealedEndpoint(config, self.pools, self.committer, self.rates, self.proxies, self.numbers)
         self.forwarder = Forwarder(config, self.store, collector)

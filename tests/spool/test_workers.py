@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dither_shared import DitherError, ParameterError
-from dither_spool.workers import here, workers
+from dither_spool.workers import _processors, here, workers
 from server.dask import cluster_of
 from spool.work import die, doubled, fail
 
@@ -41,6 +41,15 @@ def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, mo
         assert next(results) == 0
         assert items.taken == taken
         assert list(results) == list(range(2, 200, 2))
+
+
+@pytest.mark.parametrize(("known", "processors"), [(6, 6), (None, 1)])
+def test_processors_are_counted_where_a_process_has_no_affinity(
+    known: int | None, processors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: known)
+    assert _processors() == processors
 
 
 def test_error_of_a_worker_process_is_raised_here() -> None:
