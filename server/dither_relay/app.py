@@ -62,8 +62,8 @@ def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
     methods = routes.get(environ.get("PATH_INFO", ""))
     if methods is None:
         return http_answer(HTTPStatus.NOT_FOUND)
-    asked = environ["REQUEST_METHOD"]
-    route = methods.get("GET" if asked == "HEAD" else asked)
+    method = environ["REQUEST_METHOD"]
+    route = methods.get("GET" if method == "HEAD" else method)
     if route is None:
         status, headers, body = http_answer(HTTPStatus.METHOD_NOT_ALLOWED)
         return status, [*headers, ("Allow", ", ".join(methods))], body

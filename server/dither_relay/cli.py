@@ -66,15 +66,14 @@ def forward(found: Found) -> None:
     Exit status 1 if the collector did not take everything; what it did not take is kept.
     """
     from .collector import CollectorClient
-    from .forwarding.forwarder import ANOTHER_ROUND
-    from .relay import rounds_of
+    from .forwarding import ANOTHER_ROUND, Rounds
     from .store import RelayStore
 
     config = RELAY.configured(found)
     collector = CollectorClient(config.collector, config.token, config.collector_seconds)
     with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
         with store.exclusive_lock("round", ANOTHER_ROUND):
-            rounds, reports = rounds_of(config, store, collector), 0
+            rounds, reports = Rounds(config, store, collector), 0
             rounds.freeze()
             for tries in range(_TRIES):
                 if tries:
@@ -85,8 +84,8 @@ def forward(found: Found) -> None:
                     break
             rounds.tidy()
         held = store.held()
-        kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
-        waiting = counted(sum(one.waiting for one in held), "waits", "wait")
+        kept = f", {frozen:,} not taken" if (frozen := sum(pool.frozen for pool in held)) else ""
+        waiting = counted(sum(pool.waiting for pool in held), "waits", "wait")
         click.echo(f"{counted(reports, 'report')} forwarded{kept}, {waiting}")
     if posted.trouble:
         raise DitherError(posted.trouble)

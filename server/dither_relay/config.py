@@ -1,14 +1,20 @@
-"""The configuration of a relay: every setting, with its default and its help text."""
+"""The configuration of a relay: every setting, with its default and its help text, and what follows from its clock.
+
+A device has at most one report in each period, and a batch has reports of one period, so a batch never has two reports
+of a device. This holds whatever the clock shows; the clock only affects how many reports a batch can have.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 
 from dither_server.config.settings import check_database
 from dither_server.config.sources import Sources
 from dither_serving.collector_url import CollectorUrl
+from dither_serving.problems import Kind, Problem
 from dither_serving.settings import RETRY_DAYS, ServerSettings, other_default, setting
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import Pool, SealedReport
 
@@ -60,6 +66,31 @@ class RelayConfig(ServerSettings):
             return datetime.strptime(self.at, "%H:%M").replace(tzinfo=UTC).timetz()
         except ValueError:
             raise ParameterError("at", f"{self.at!r} is not a time of day in UTC, such as 03:00") from None
+
+    def today(self) -> date:
+        """Return the clock's day, in UTC."""
+        return self.now().date()
+
+    def is_due(self, pool: Pool) -> bool:
+        """Return whether a pool may leave: ``grace`` days after its period; always if its period is "once"."""
+        return pool.days is None or self.today().toordinal() >= pool.days.stop + self.grace
+
+    def is_over(self, pool: Pool) -> bool:
+        """Return whether a pool takes no more reports, because it could leave more than ``max_age`` days ago.
+
+        The pool of the period "once" takes reports for ever, and is over all the same: its reports age one by one.
+        """
+        return pool.days is None or self.today().toordinal() > pool.days.stop + self.grace + self.max_age
+
+    def require_open(self, pool: Pool) -> None:
+        """Raise Problem unless a pool takes reports now; a device keeps a report whose period has not begun."""
+        if pool.days is None:
+            return
+        if self.today().toordinal() < pool.days.start:
+            raise Problem(Kind.UNKNOWN_POOL, "pool: its period has not begun; is the device's clock right?")
+        if self.is_over(pool):
+            late = counted(self.grace + self.max_age, "day")
+            raise Problem(Kind.POOL_CLOSED, f"pool: its period ended more than {late} ago")
 
 
 RELAY = Sources(

@@ -1,40 +1,23 @@
 """Put a relay together from store, collector, pools, endpoint and forwarder, and close them in order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import date
 
 from prometheus_client.core import Metric
 
 from dither_serving.addresses import Proxies
-from dither_serving.committer import Committer, Limits
+from dither_serving.committer import Committer
 from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 
-from .calendar import Calendar
-from .collector import CollectorClient
+from .collector import CollectorClient, Pools
 from .config import RelayConfig
-from .endpoint import SealedEndpoint
-from .forwarding.forwarder import Forwarder, is_overdue
-from .forwarding.rounds import TROUBLE, Rounds, Rules
-from .listed_pools import Pools
-from .prometheus import RelayCondition, RelayNumbers, relay_gauges
-from .rates import Rates
+from .endpoint import Rates, RelayNumbers, SealedEndpoint
+from .forwarding import TROUBLE, Forwarder, is_overdue
+from .status import RelayCondition, relay_gauges
 from .store import Arrival, RelayStore
-
-
-def rounds_of(
-    config: RelayConfig, store: RelayStore, collector: CollectorClient, goes_on: Callable[[], bool] = lambda: True
-) -> Rounds:
-    """Return the rounds of a configuration."""
-    rules = Rules(config.batch, config.max_age, config.horizon)
-    return Rounds(store, collector, rules, calendar_of(config), lambda: store.day or config.now().date(), goes_on)
-
-
-def calendar_of(config: RelayConfig) -> Calendar:
-    """Return the calendar of a configuration."""
-    return Calendar(lambda: config.now().date(), config.grace, config.max_age)
 
 
 class Relay(Served):
@@ -55,19 +38,10 @@ class Relay(Served):
             collector = CollectorClient(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
             self._opened = opened.pop_all()
-        self.committer: Committer[Arrival, None] = Committer(
-            self.store,
-            self._today,
-            Limits(config.queue_limit, config.group_limit, config.queue_bytes),
-            numbers=self.numbers,
-        )
+        self.committer: Committer[Arrival, None] = Committer(self.store, self._today, config, self.numbers)
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
-        self.endpoint = SealedEndpoint(
-            self.pools, calendar_of(config), self.committer, self.rates, self.proxies, self.numbers, config.body_limit
-        )
-        self.forwarder = Forwarder(
-            self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now
-        )
+        self.endpoint = SealedEndpoint(config, self.pools, self.committer, self.rates, self.proxies, self.numbers)
+        self.forwarder = Forwarder(config, self.store, collector)
         self._condition = CachedReading("relay's database", self._read_condition)
 
     def start(self) -> None:
@@ -108,4 +82,4 @@ class Relay(Served):
         return RelayCondition(self.store.held(), self.store.disk(), is_late, known)
 
     def _today(self) -> date:
-        return self.store.day or self.config.now().date()
+        return self.store.day or self.config.today()

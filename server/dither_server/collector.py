@@ -2,13 +2,11 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
 from dither_serving.addresses import Proxies
-from dither_serving.committer import Limits
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
@@ -73,9 +71,7 @@ class Collector(Served):
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> ReportCommitter:
-        config = self.config
-        limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        return ReportCommitter(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
+        return ReportCommitter(sink, self.config.today, self.config, prometheus)
 
     def _ingest(
         self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: ReportCommitter

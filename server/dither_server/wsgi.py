@@ -7,7 +7,7 @@ from multiprocessing import parent_process
 from multiprocessing.util import Finalize
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from dither_serving.process import prepare_process
+from dither_serving.server import prepare_process
 
 from .app import collector_of, create_app
 from .config.sources import configured, resolve

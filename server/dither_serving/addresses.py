@@ -103,7 +103,7 @@ class Proxies:
 
     def __init__(self, declared: str) -> None:
         try:
-            self._networks = [ipaddress.ip_network(one.strip()) for one in declared.split(",") if one.strip()]
+            self._networks = [ipaddress.ip_network(part.strip()) for part in declared.split(",") if part.strip()]
         except ValueError as error:
             raise ParameterError("proxies", f"not addresses or networks, such as 10.0.0.0/8: {error}") from None
         self._known = lru_cache(maxsize=1024)(self._look)
@@ -136,27 +136,27 @@ class Proxies:
 
     def _look(self, address: str) -> bool:
         try:
-            found = ipaddress.ip_address(address)
+            peer = ipaddress.ip_address(address)
         except ValueError:
             return False
-        mapped = getattr(found, "ipv4_mapped", None)  # how a socket for both IPv4 and IPv6 shows an IPv4 address
-        return any(one in network for network in self._networks for one in (found, mapped) if one is not None)
+        mapped = getattr(peer, "ipv4_mapped", None)  # how a socket for both IPv4 and IPv6 shows an IPv4 address
+        return any(peer in network or (mapped is not None and mapped in network) for network in self._networks)
 
 
 @lru_cache(maxsize=4096)
 def group_of(address: str) -> str:
     """Return the group that counts as one address: for IPv6 the network of 64 bits that one customer has."""
     try:
-        found = ipaddress.ip_address(address)
+        peer = ipaddress.ip_address(address)
     except ValueError:
         return "unknown"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
-    return str(found)
+    if isinstance(peer, ipaddress.IPv6Address):
+        if peer.ipv4_mapped:
+            return str(peer.ipv4_mapped)
+        return str(ipaddress.ip_network((int(peer) >> 64 << 64, 64)))
+    return str(peer)
 
 
 def _without_port(part: str) -> str:
-    found = _WITH_PORT.fullmatch(part)
-    return part if found is None else found[1] or found[2] or ""
+    match = _WITH_PORT.fullmatch(part)
+    return part if match is None else match[1] or match[2] or ""

@@ -19,6 +19,7 @@ from dither_shared.counted import counted
 from .logs import OnceAMinute
 from .problems import StoreError
 from .prometheus import ServerNumbers
+from .settings import ServerSettings
 
 _log = logging.getLogger(__name__)
 
@@ -34,20 +35,8 @@ _U_contra = TypeVar("_U_contra", bound=_Rows, contravariant=True)
 _R_co = TypeVar("_R_co", covariant=True)
 
 
-class Limits(NamedTuple):
-    """Maximum waiting batches, batches per transaction, and bytes of waiting rows."""
-
-    queue: int = 1024
-    group: int = 512
-    bytes: int = 1 << 26
-
-
 class QueueFullError(DitherError):
     """The queue is full; this batch was not taken."""
-
-
-class ClosedError(DitherError):
-    """The committer takes no more batches; this one was not taken."""
 
 
 class _Commits(Protocol[_U_contra, _R_co]):
@@ -68,16 +57,21 @@ class _Waiting(NamedTuple, Generic[U, R]):
 class Committer(Generic[U, R]):
     """Takes uploads from many threads and commits them, in groups, from one.
 
-    The thread is started by the first upload, so that a server may fork after it has built its app. ``limits`` bound
-    what waits. A subclass may do chores in the thread: after each commit, and when they are due.
+    The thread is started by the first upload, so that a server may fork after it has built its app. The settings limit
+    what waits, and what is committed together. A subclass may do chores in the thread: after each commit, and when they
+    are due.
     """
 
     def __init__(
-        self, store: _Commits[U, R], today: Callable[[], date], limits: Limits, numbers: ServerNumbers | None = None
+        self,
+        store: _Commits[U, R],
+        today: Callable[[], date],
+        settings: ServerSettings,
+        numbers: ServerNumbers | None = None,
     ) -> None:
         self._store = store
         self._today = today
-        self._limits = limits
+        self._settings = settings
         self._numbers = numbers or ServerNumbers()
         self._waiting: deque[_Waiting[U, R]] = deque()
         self._bytes = 0
@@ -89,13 +83,13 @@ class Committer(Generic[U, R]):
     def submit(self, upload: U, then: Callable[[R | StoreError], object]) -> None:
         """Queue an upload. ``then`` is called in the committer's thread with the outcome that ``commit`` returns.
 
-        Raises QueueFullError or ClosedError, and then nothing was queued.
+        Raises QueueFullError, or StoreError after ``close``, and then nothing was queued.
         """
         now = time.monotonic()
         with self._changed:
             if self._closed:
-                raise ClosedError("the collector is shutting down")
-            if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
+                raise StoreError("the server is shutting down")
+            if len(self._waiting) >= self._settings.queue_limit or self._bytes >= self._settings.queue_bytes:
                 raise QueueFullError(f"{counted(len(self._waiting), 'batch is', 'batches are')} waiting already")
             if self._oldest is None:
                 self._grow_old(now)
@@ -158,7 +152,7 @@ class Committer(Generic[U, R]):
         with self._changed:
             while not self._waiting and not self._closed and (pause := self.seconds_to_chore()) != 0:
                 self._changed.wait(pause)
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._settings.group_limit))]
             self._bytes -= sum(len(waiting.upload.rows) for waiting in group)
             self._numbers.waiting(len(self._waiting))
             return group

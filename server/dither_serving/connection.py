@@ -183,20 +183,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def _proceed(self) -> None:
         """Begin the next request if it is complete; refuse it if it never can be; otherwise continue to read."""
-        found = self._parser.next()
-        if isinstance(found, Request):
+        parsed = self._parser.next()
+        if isinstance(parsed, Request):
             self._account()
             if self._parser.is_ended:  # it was refused because there is no room for it
                 return
-            self._served = found
+            self._served = parsed
             self._limiter.stop_waiting(self)
             if self._parser.is_partial:
                 self._pause()
             else:
                 self._read_on()
-            self._handler.handle(found, self)
-        elif found is not None:
-            self._refuse(found)
+            self._handler.handle(parsed, self)
+        elif parsed is not None:
+            self._refuse(parsed)
         elif self.is_gone:
             self._transport.close()
         else:

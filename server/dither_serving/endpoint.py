@@ -8,7 +8,7 @@ from wsgiref.types import WSGIEnvironment
 
 from dither_shared import WireError
 
-from .committer import ClosedError, QueueFullError
+from .committer import QueueFullError
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError
 from .prometheus import ServerNumbers
 
@@ -66,9 +66,8 @@ class UploadEndpoint(ABC):
                 return Problem(Kind.MALFORMED, str(error))
             case QueueFullError():
                 return Problem(Kind.OVERLOADED, f"the queue is full; the {self.noun} was not taken", _SOON)
-            case StoreError() | ClosedError():
-                public = error.public if isinstance(error, StoreError) else StoreError.public
-                return Problem(Kind.UNAVAILABLE, f"{public}; send the same {self.noun} again later", _LATER)
+            case StoreError():
+                return Problem(Kind.UNAVAILABLE, f"{error.public}; send the same {self.noun} again later", _LATER)
         _log.error("a %s could not be received", self.noun, exc_info=error)
         return Problem(Kind.INTERNAL, f"the {self.noun} was not taken; the server's log says why")
 

@@ -43,8 +43,8 @@ def path_of(target: bytes) -> tuple[bytes, bytes] | None:
     if not target.startswith(b"/"):
         if target == b"*":
             return target, b""
-        scheme, found, rest = target.partition(b"://")
-        if not found or scheme.lower() not in {b"http", b"https"}:
+        scheme, separator, rest = target.partition(b"://")
+        if not separator or scheme.lower() not in {b"http", b"https"}:
             return None
         target = b"/" + rest.partition(b"/")[2]
     path, _, query = target.partition(b"#")[0].partition(b"?")

@@ -1,6 +1,7 @@
 """Serve a collector on a socket: one event loop, one committer, and a clean shutdown."""
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
@@ -8,6 +9,7 @@ import socket
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Self
 from wsgiref.types import WSGIApplication
@@ -21,7 +23,6 @@ from .gateway import Gateway
 from .limiter import ConnectionLimiter
 from .logs import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
-from .process import prepare_process
 from .settings import ServerSettings
 
 _log = logging.getLogger(__name__)
@@ -36,6 +37,16 @@ _FLUSH = 5.0
 
 _OTHER_FILES = 128
 """Open files other than connections: the database, its log and locks, some of them once per thread."""
+
+_SWITCH = 0.0005
+"""Seconds after which a computing thread lets another run. A commit releases the interpreter at each statement and
+waits that long to get it back: beside an analysis, at Python's default of 5 ms, that was most of its time.
+"""
+
+_ARENAS = (-8, 2)
+"""The option M_ARENA_MAX of glibc's ``mallopt``, and the number of heaps that threads share (by default 8 per
+processor).
+"""
 
 
 class Served(ABC):
@@ -66,7 +77,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        # Python's own words repeat the address; an errno below 0 is that of a name that has none
+        # Python's message repeats the address; an errno below 0 means that a name has no address
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "not an address of this machine"
         raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
@@ -82,6 +93,16 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
             asyncio.run(_serve(app, parts, listener, ready))
     finally:
         parts.close()
+
+
+def prepare_process() -> None:
+    """Prepare a process that is a server and nothing else, so that analyses leave room for ingest.
+
+    Threads switch often, and share heaps: otherwise each thread keeps the memory of its largest answer.
+    """
+    sys.setswitchinterval(_SWITCH)
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(*_ARENAS)
 
 
 def memory_for(limits: ServerSettings) -> int:
@@ -113,22 +134,21 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
     def connection(group: str) -> Connection:
         return Connection(limiter, gateway, buffer, limits.body_limit, group)
 
-    asked_to_end = asyncio.ensure_future(stop.wait())
+    signalled = asyncio.ensure_future(stop.wait())
     accepting = accept(listener, limiter, proxies, connection)
     serving = [asyncio.create_task(limiter.watch()), asyncio.create_task(accepting)]
     parts.start()
     ready(url_of(listener))
-    ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
-    for each in serving:
-        each.cancel()
+    ended, _ = await asyncio.wait([signalled, *serving], return_when=asyncio.FIRST_COMPLETED)
+    for task in serving:
+        task.cancel()
     listener.close()
     limiter.close()
-    # the second request cuts peers that read no answer
     await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))
-    await limiter.drain(_FLUSH)
+    await limiter.drain(_FLUSH)  # cuts peers that do not read the answers that were made meanwhile
     gateway.close()
-    for task in ended:
-        task.result()  # which raises if it was not asked to end
+    for end_or_failure in ended:
+        end_or_failure.result()  # raises what ended the server, unless a signal did
 
 
 def url_of(listener: socket.socket) -> str:
@@ -161,7 +181,7 @@ async def accept(
     while True:
         await limiter.slot()
         try:
-            accepted, (address, *_) = await loop.sock_accept(listener)
+            accepted, (address, *_) = await _next_peer(listener)
         except OSError as error:  # too many open files, for example
             if failed := failures.add():
                 _log.warning("%d connections could not be accepted, the last: %s", failed, error.strerror or error)
@@ -176,6 +196,26 @@ async def accept(
         task = loop.create_task(connect(accepted, group))
         connecting.add(task)
         task.add_done_callback(connecting.discard)
+
+
+async def _next_peer(listener: socket.socket) -> tuple[socket.socket, tuple[str, int]]:
+    """Return the socket and the address of the next peer. Raises OSError.
+
+    Nothing is awaited after a peer is accepted: ``sock_accept`` of asyncio would drop its socket, and never close it,
+    if the task is cancelled then.
+    """
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":  # its loop knows no readers
+        return await loop.sock_accept(listener)
+    while True:
+        with suppress(BlockingIOError):
+            return listener.accept()
+        has_peer = asyncio.Event()
+        loop.add_reader(listener, has_peer.set)
+        try:
+            await has_peer.wait()
+        finally:
+            loop.remove_reader(listener)
 
 
 def open_files_for(connections: int) -> int:

@@ -50,11 +50,11 @@ class ServerSettings:
     log_level: str = setting("info", "Lowest level that is logged: debug, info, warning, error.")
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for option in fields(self):
+            value = getattr(self, option.name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if is_number and one.name != "port" and not 0 < value < inf:  # nan is not, either
-                raise ParameterError(one.name, f"{value!r} is not {'finite' if value == inf else 'positive'}")
+            if is_number and option.name != "port" and not 0 < value < inf:  # nan is not, either
+                raise ParameterError(option.name, f"{value!r} is not {'finite' if value == inf else 'positive'}")
         Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dither_server.store.counting.folds import FoldSums
 from dither_server.tally.arrays import Booleans
 from dither_server.tally.blocks import Blocks, to_blocks
 from dither_server.tally.fold import fold, parsed
@@ -17,25 +18,18 @@ from .records import Ids, Keys, Records, are_first, as_ids, as_keys, grouped
 
 
 class FoldedBucket(NamedTuple):
-    """The tallies of a bucket, and the outcomes of its records: each is counted under one of five names.
+    """The tallies of a bucket, and the outcomes of its records.
 
     ``tallies`` are by version, day (as in ``Records``) and stratum; ``ids`` are those of their batches, ascending.
+    ``conflicts`` are those of ``sums`` by version and day. ``unknown`` records, of a version that is not among the
+    mechanisms, are not in ``sums``.
     """
 
     tallies: dict[tuple[bytes, int, int], Blocks]
     ids: Ids
-    batches: int
-    """Records that count."""
-    rows: int
-    """The reports in these records."""
-    repeated: int
-    """Records of a batch that is counted here with the same content, or was counted before."""
+    sums: FoldSums
     conflicts: dict[tuple[bytes, int], int]
-    """Records of a batch that is counted here with other content, by version and day."""
     unknown: int
-    """Records of a version that is not among the mechanisms."""
-    damaged: int
-    """Records with rows that no device could have sent."""
 
 
 def fold_bucket(
@@ -57,12 +51,15 @@ def fold_bucket(
     return FoldedBucket(
         _tallies(counted, mechanisms),
         as_ids(counted.keys),
-        batches=len(counted),
-        rows=_rows(counted, mechanisms),
-        repeated=len(records) - len(fresh) + len(sound) - len(counted) - len(conflicts),
-        conflicts=_by_day(conflicts),
+        FoldSums(
+            batches=len(counted),
+            rows=_rows(counted, mechanisms),
+            repeated=len(records) - len(fresh) + len(sound) - len(counted) - len(conflicts),
+            conflicts=len(conflicts),
+            damaged=len(known) - len(sound),
+        ),
+        _by_day(conflicts),
         unknown=len(fresh) - len(known),
-        damaged=len(known) - len(sound),
     )
 
 
@@ -105,7 +102,7 @@ def _are_sound(records: Records, mechanisms: Mapping[bytes, Mechanism]) -> Boole
 def _are_readable(records: Records, mechanism: Mechanism) -> Booleans:
     """Return the same for records of one version with complete rows: parse all at once, or halves if that fails."""
     try:
-        parsed(mechanism, records.rows_of(mechanism.row_bytes))
+        parsed(mechanism, records.rows())
     except WireError:
         if len(records) == 1:
             return np.zeros(1, dtype=bool)
@@ -143,9 +140,8 @@ def _tallies(records: Records, mechanisms: Mapping[bytes, Mechanism]) -> dict[tu
     keys = records.version.astype(np.int64) << 24 | records.day.astype(np.int64) << 8 | records.stratum
     for key, places in grouped(keys):
         version = records.versions[key >> 24]
-        mechanism = mechanisms[version]
-        rows = records.take(places).rows_of(mechanism.row_bytes)
-        if rows:
+        if rows := records.take(places).rows():
+            mechanism = mechanisms[version]
             tallies[version, key >> 8 & 0xFFFF, key & 0xFF] = to_blocks(mechanism, fold(mechanism, rows))
     return tallies
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,17 +28,6 @@ if TYPE_CHECKING:
 
 _INTERVAL = re.compile(r"([1-9][0-9]{0,5})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-class _Request(NamedTuple):
-    """What the command line asks for."""
-
-    found: Found
-    jobs: int
-    scheduler: str | None
-    dry_run: bool
-    as_json: bool
-    skip: tuple[str, ...]
 
 
 @click.command()
@@ -65,19 +55,19 @@ def fold(
     the database, the spool or the workers fail. With --every, later failures are only printed, and the next fold tries
     again.
     """
-    request = _Request(found, jobs, scheduler, dry_run, as_json, skip)
+    fold_once = partial(_fold_once, found, jobs, scheduler, dry_run=dry_run, as_json=as_json)
     pause = None if every is None else _seconds(every)
-    for name, given in (("--every", every), ("--skip", skip)):
-        if dry_run and given:
+    for name, value in (("--every", every), ("--skip", skip)):
+        if dry_run and value:
             raise ParameterError(name, "cannot be used with --dry-run, which changes nothing")
     with _ended_by_signals():
         begun = time.monotonic()
-        _fold_once(request)
+        fold_once(skip)
         while pause is not None:
             time.sleep(max(0.0, begun + pause - time.monotonic()))
             begun = time.monotonic()
             try:
-                _fold_once(request._replace(skip=()))
+                fold_once(())
             except DitherError as error:
                 click.echo(printable(f"dither-server: {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {error}"), err=True)
 
@@ -94,40 +84,42 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _fold_once(request: _Request) -> None:
-    """Fold what there is, and print a line for each run."""
+def _fold_once(
+    found: Found, jobs: int, scheduler: str | None, skip: tuple[str, ...], *, dry_run: bool, as_json: bool
+) -> None:
+    """Skip the damage of some segments, fold what there is, and print a line for each run."""
     from dither_server.store import Store
 
     from .fold import Folding
     from .manifest import skip_damage
     from .workers import workers
 
-    horizon, wait = _horizon(request.found), float(str(_value(request.found, "lock_wait")))
-    url = required(request.found, "db")
-    with closing(Store(url, create=False, lock_wait=wait, read_only=request.dry_run)) as store, ExitStack() as stack:
-        blobs = _blobs(request, store.identity())
-        spread = stack.enter_context(workers(request.jobs, request.scheduler, _print_line))
-        for skipped in skip_damage(store, blobs, request.skip, wait) if request.skip else ():
+    horizon, wait = _horizon(found), float(str(_value(found, "lock_wait")))
+    url = required(found, "db")
+    with closing(Store(url, create=False, lock_wait=wait, read_only=dry_run)) as store, ExitStack() as stack:
+        blobs = _blobs(found, store.identity(), dry_run=dry_run)
+        spread = stack.enter_context(workers(jobs, scheduler, _print_line))
+        for skipped in skip_damage(store, blobs, skip, wait) if skip else ():
             _print_skipped(skipped)
         folding = Folding(store, blobs, horizon, spread, progress=_progress())
-        for report in [folding.plan()] if request.dry_run else folding.fold(wait):
-            _print_report(report, request)
+        for report in [folding.plan()] if dry_run else folding.fold(wait):
+            _print_report(report, dry_run=dry_run, as_json=as_json)
 
 
-def _blobs(request: _Request, database: str) -> "BlobStore":
-    """Return where the segments are; first seal the journals that dead collectors left on this machine.
+def _blobs(found: Found, database: str, *, dry_run: bool) -> "BlobStore":
+    """Return where the segments are; unless it is a dry run, seal the journals that dead collectors left here first.
 
     Raises ParameterError if no collector has made a spool there yet, or if it belongs to another database.
     """
     from .blobs import blob_store_at
     from .layout import SpoolLayout, require_owner
 
-    where, journals = str(_value(request.found, "spool")), str(_value(request.found, "spool_open"))
+    where, journals = str(_value(found, "spool")), str(_value(found, "spool_open"))
     if not where:
         raise missing("spool")
     blobs = blob_store_at(where)
     require_owner(blobs, database)
-    if not request.dry_run and (journals or blobs.folder is not None):
+    if not dry_run and (journals or blobs.folder is not None):
         SpoolLayout.at(where, journals).close_abandoned()
     return blobs
 
@@ -152,17 +144,17 @@ def _seconds(interval: str) -> int:
     return int(match[1]) * _SECONDS[match[2]]
 
 
-def _print_report(report: "FoldReport", request: _Request) -> None:
+def _print_report(report: "FoldReport", *, dry_run: bool, as_json: bool) -> None:
     """Print what a run did, or would do."""
     sums = report.sums
-    if request.as_json:
-        run = {"run": report.run or None, "dry_run": request.dry_run, "resumed": report.resumed}
+    if as_json:
+        run = {"run": report.run or None, "dry_run": dry_run, "resumed": report.resumed}
         until = {"folded_up_to": report.begun.isoformat().replace("+00:00", "Z"), "segments": report.segments}
         click.echo(json.dumps({**run, **until, **sums._asdict()}))
     else:
         resumed = ", begun before and ended now" if report.resumed else ""
         begun = f"{report.begun:%Y-%m-%d %H:%M} UTC"
-        verb = f"as of {begun} would count" if request.dry_run else f"fold of {begun}{resumed}:"
+        verb = f"as of {begun} would count" if dry_run else f"fold of {begun}{resumed}:"
         batches, rows = counted(sums.batches, "batch", "batches"), counted(sums.rows, "report")
         others = f"{sums.repeated:,} repeated, {sums.conflicts:,} in conflict"
         click.echo(f"{verb} {batches} of {rows} from {counted(report.segments, 'file')}; {others}")

@@ -107,7 +107,7 @@ class Folding:
         sums = FoldSums()
         self.progress(BUCKETS - len(tasks))
         for folded in self.spread(_fold, tasks):
-            sums = sums.plus(_sums(folded))
+            sums = sums.plus(folded.sums)
             self.progress(1)
             self.after(FoldStep.FOLDED)
         return FoldReport("", bool(begun), fresh.begun, len(segments), sums)
@@ -166,7 +166,7 @@ class Folding:
                 Refusal(names[version.hex()], day_of(day), Kind.BATCH_CONFLICT.slug, version.hex()): batches
                 for (version, day), batches in folded.conflicts.items()
             }
-            self.store.folds.add(manifest.run, task.bucket, tallies, _sums(folded), refused)
+            self.store.folds.add(manifest.run, task.bucket, tallies, folded.sums, refused)
             self.after(FoldStep.ADDED)
             ids.add(self.blobs, task.bucket, manifest.run.hex(), folded.ids, today)
             self.after(FoldStep.REMEMBERED)
@@ -189,9 +189,9 @@ class Folding:
         return heads
 
     def _tasks(self, heads: "_Heads", segments: Iterable[str], bucket: int) -> "list[_Task]":
-        """Return the task of a bucket, None if no segment has a record in it."""
-        some = tuple(name for name in segments if heads.counts[name][bucket])
-        return [_Task(self.blobs, some, bucket, heads.mechanisms)] if some else []
+        """Return the task of a bucket, or nothing if no segment has a record in it."""
+        filled = tuple(name for name in segments if heads.counts[name][bucket])
+        return [_Task(self.blobs, filled, bucket, heads.mechanisms)] if filled else []
 
     def _require_young(self, manifest: Manifest) -> None:
         """Raise SpoolError for a run so old that the database would have forgotten it if it had been finished."""
@@ -238,7 +238,3 @@ def _opened(blobs: BlobStore, name: str) -> Iterator[Segment]:
         raise SpoolError(f"spool: {blobs}/{SEGMENTS}/{name} is gone, and not all of it was counted; {advice}") from None
     with closing(file):
         yield Segment(file, f"{blobs}/{SEGMENTS}/{name}")
-
-
-def _sums(folded: FoldedBucket) -> FoldSums:
-    return FoldSums(folded.batches, folded.rows, folded.repeated, sum(folded.conflicts.values()), folded.damaged)

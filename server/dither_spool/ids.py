@@ -128,15 +128,15 @@ def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
     magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0, 0)
     if magic != _MAGIC:
         raise _damaged(name, "is not a file of ids")
-    size, found = 0, 0
+    size, crc = 0, 0
     while content := _read(opened, 16 * _CHUNK, name):
-        size, found = size + len(content), zlib.crc32(content, found)
+        size, crc = size + len(content), zlib.crc32(content, crc)
         if size % 16:
             raise _damaged(name, "ends within an id")
         yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
     if size != 16 * count:
         raise _damaged(name, f"has {size} bytes of ids, not {16 * count}")
-    if found != checksum:
+    if crc != checksum:
         raise _damaged(name, "does not match its checksum")
 
 

@@ -109,13 +109,13 @@ class SpoolJournal:
         order in which batches came, which must be forgotten.
         """
         try:
-            found = decode_groups(self._mark, _content(self._descriptor))
+            decoded = decode_groups(self._mark, _content(self._descriptor))
         except OSError as error:
             raise SpoolError(f"spool: {self.path} cannot be read ({error.strerror})") from None
-        if count := len(found.records):
-            blobs.put(SEGMENTS, f"{self.path.stem}.segment", write_segment(found.records))
+        if count := len(decoded.records):
+            blobs.put(SEGMENTS, f"{self.path.stem}.segment", write_segment(decoded.records))
         try:
-            if lost := found.damaged or max(0, self.size - found.end):
+            if lost := decoded.damaged or max(0, self.size - decoded.end):
                 self._give_notice(count, lost)
             self.path.unlink(missing_ok=True)
         except OSError as error:

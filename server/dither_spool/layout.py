@@ -96,11 +96,11 @@ class SpoolLayout(NamedTuple):
     def free(self) -> int:
         """Return the free bytes for journals or for segments, whichever is less."""
         try:
-            here = free_bytes_at(self.journals)
+            of_journals = free_bytes_at(self.journals)
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
-        there = self.blobs.free_bytes()
-        return here if there is None else min(here, there)
+        of_segments = self.blobs.free_bytes()
+        return of_journals if of_segments is None else min(of_journals, of_segments)
 
     def needed(self) -> int:
         """Return the bytes that a fold needs to count everything that waits, before it can delete anything.

@@ -166,30 +166,18 @@ class Records:
             parts.append(self.content[places].tobytes())
         return b"".join(parts)
 
-    def rows_of(self, width: int) -> bytes:
-        """Return the same; quicker, if the bytes of each record are a multiple of ``width``."""
-        count = self.lengths // width
-        starts = np.repeat(self.starts - (np.cumsum(count) - count) * width, count)
-        starts += np.arange(len(starts)) * width
-        return self._slices(starts, width).tobytes()
-
     def ranks(self) -> Counts:
         """Return a number for the rows of each record: equal if these are, and ascending by length, then by bytes."""
         ranks = np.zeros(len(self), dtype=np.int64)  # 0 is the checksum of no bytes
         most = 1
         for length, places in grouped(self.lengths):
             if length:
-                rows = self._slices(self.starts[places], length).view(f"S{length}").reshape(-1)
+                windows = sliding_window_view(self.content, length)[self.starts[places]]
+                rows = np.ascontiguousarray(windows).view(f"S{length}").reshape(-1)
                 distinct, inverse = np.unique(rows, return_inverse=True)
                 ranks[places] = most + inverse
                 most += len(distinct)
         return ranks
-
-    def _slices(self, starts: Counts, width: int) -> NDArray[np.uint8]:
-        """Return ``width`` bytes of the content from each start on, shape (starts, width)."""
-        if not len(starts):
-            return np.empty((0, width), dtype=np.uint8)
-        return np.ascontiguousarray(sliding_window_view(self.content, width)[starts])
 
 
 def _joined(kind: str, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

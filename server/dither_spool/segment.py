@@ -54,13 +54,13 @@ def write_segment(records: Records) -> bytes:
     columns: list[NDArray[Any]] = [records.version, records.day, records.stratum, records.lengths]
     parts, start = [], 0
     for number in range(BUCKETS):
-        here = slice(edges[number], edges[number + 1])
+        within = slice(edges[number], edges[number + 1])
         short = b"".join(
-            column[here].astype(kind, copy=False).tobytes() for column, kind in zip(columns, _SHORT, strict=True)
+            column[within].astype(kind, copy=False).tobytes() for column, kind in zip(columns, _SHORT, strict=True)
         )
         packed = zlib.compress(short, 1)
-        part = b"".join((ids[here].tobytes(), packed, rows[ends[here.start] : ends[here.stop]]))
-        table[number] = (start, len(part), here.stop - here.start, len(packed), zlib.crc32(part))
+        part = b"".join((ids[within].tobytes(), packed, rows[ends[within.start] : ends[within.stop]]))
+        table[number] = (start, len(part), within.stop - within.start, len(packed), zlib.crc32(part))
         parts.append(part)
         start += len(part)
     head = b"".join((struct.pack("<I", len(records.versions)), *records.versions, table.tobytes()))

@@ -48,7 +48,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "numpy takes any negative length for the one that follows from the others",
     (
         "server/dither_spool/records.py",
-        'rows = self._slices(self.starts[places], length).view(f"S{length}").reshape(- 2)',
+        'rows = np.ascontiguousarray(windows).view(f"S{length}").reshape(- 2)',
     ): "numpy takes any negative length for the one that follows from the others",
     (
         f"{_SERVER}/analysis/composition.py",

@@ -1,4 +1,4 @@
-"""A collector that opens nothing: what relays send it, over real sockets, and how it may fail."""
+"""A collector that opens nothing, behind a real socket: it keeps what relays send, and may fail."""
 
 import json
 import socket
@@ -12,16 +12,16 @@ from typing import Any
 from dither_shared.sealed import ONCE, Pool, SealedBatch
 
 LOST = -1
-"""In the place of a status: count, and then cut the connection without an answer."""
+"""In place of a status: count the body, then cut the connection without an answer."""
 
 ROW = 3
 """Bytes of a row, before it is sealed."""
 
 
 class FakeCollector:
-    """Counts each batch once by its id, and answers what ``answers`` says first. ``gate`` holds answers to posts.
+    """Counts each batch once by its id, and answers with the next status of ``answers``, if any, else 202.
 
-    ``receipt`` is told in place of what was counted.
+    Answers to posts wait for ``gate``. ``receipt`` replaces the counts in a receipt.
     """
 
     def __init__(self, pools: Sequence[tuple[str, str, int]], batch_limit: int, body_limit: int) -> None:
@@ -43,11 +43,11 @@ class FakeCollector:
         self.receipt: dict[str, int] | None = None
 
     def rows(self) -> Counter[bytes]:
-        """How often each sealed row was counted."""
+        """Return how often each sealed row was counted."""
         return Counter(row for rows in self.batches.values() for row in rows)
 
     def listed(self) -> Any:
-        """The answer to the question which pools there are."""
+        """Return the answer to a request for the list of pools."""
         pools = [
             {"pool": Pool.of(series, ONCE).digest, "suite": suite, "length": length}
             for series, suite, length in self.pools
@@ -109,14 +109,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a connection that was cut on purpose."""
+        """Print nothing about a connection that was cut on purpose."""
 
 
 @contextmanager
 def collecting(
     pools: Sequence[tuple[str, str, int]], batch_limit: int = 100_000, body_limit: int = 1 << 20
 ) -> Iterator[FakeCollector]:
-    """A collector that listens."""
+    """Yield a collector that listens."""
     collector = FakeCollector(pools, batch_limit, body_limit)
     server = _Server(("127.0.0.1", 0), _handler(collector))
     collector.url = f"http://127.0.0.1:{server.server_address[1]}"

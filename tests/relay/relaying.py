@@ -1,4 +1,4 @@
-"""What the relay's tests share: pools, sealed rows that nobody can open, and a relay to send them to."""
+"""Shared by the relay's tests: pools, sealed rows that nobody can open, and a relay to send them to."""
 
 import http.client
 import json
@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
-from dither_relay.forwarding.rounds import Rounds, Rules
-from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
+from dither_relay.forwarding import Posted, Rounds
+from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import ONCE, Pool, SealedReport
 from serving import serving
@@ -28,8 +27,7 @@ THEME = Pool("theme", "0123456789abcdef")
 LAYOUT = Pool("layout", "fedcba9876543210", "linux")
 LENGTH = 51
 POOLS = [(THEME.series, "x25519", LENGTH), (LAYOUT.series, "x25519", LENGTH), (THEME.series, "xwing", 1139)]
-SEALED = [SealedPool(Pool.of(pool, ONCE), SUITES[suite], length) for pool, suite, length in POOLS]
-LISTED = [ListedPool(one.pool.digest, one.suite, one.length) for one in SEALED]
+LISTED = [ListedPool(Pool.of(series, ONCE).digest, SUITES[suite], length) for series, suite, length in POOLS]
 LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
 TODAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -43,18 +41,18 @@ def url_of(folder: Path) -> str:
 
 
 def rows(count: int, seed: int = 0, length: int = LENGTH) -> list[bytes]:
-    """Bytes as random as sealed rows are."""
+    """Return random bytes in place of sealed rows."""
     chance = random.Random(seed)
     return [chance.randbytes(length) for _ in range(count)]
 
 
 def arrivals(sealed: Sequence[bytes], pool: int = 1, period: str = ONCE) -> list[Arrival]:
-    """Sealed rows as the store takes them."""
+    """Return sealed rows as the store takes them."""
     return [Arrival(pool, Pool.of(POOLS[pool - 1][0], period), row) for row in sealed]
 
 
 def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY, period: str = ONCE) -> None:
-    """Hold these, in groups."""
+    """Commit sealed rows to a store, in groups."""
     for start in range(0, len(sealed), 500):
         store.commit(arrivals(sealed[start : start + 500], pool, period), day, b"")
 
@@ -69,8 +67,15 @@ def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelaySt
 
 def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Rounds:
     """Rounds to a collector at this URL."""
-    calendar = Calendar(lambda: today, 1, 14)
-    return Rounds(store, CollectorClient(url, "", PATIENCE), Rules(batch, 14, 45), calendar, lambda: today)
+    settings = config(Path(), url, batch=batch, now=lambda: datetime.combine(today, NOON.timetz()))
+    return Rounds(settings, store, CollectorClient(url, "", PATIENCE))
+
+
+def forward(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Posted:
+    """Freeze what may leave, and post it once to a collector at this URL."""
+    one = rounds(store, url, batch, today)
+    one.freeze()
+    return one.post({})
 
 
 def config(folder: Path, url: str, **changed: object) -> RelayConfig:
@@ -80,19 +85,19 @@ def config(folder: Path, url: str, **changed: object) -> RelayConfig:
 
 
 def waiting(store: RelayStore) -> list[tuple[int, int, int, int]]:
-    """Of each pool with any reports: those that wait, are frozen, have left, were dropped."""
+    """Return the waiting, frozen, forwarded and dropped reports of each pool that has any."""
     counts = [(one.waiting, one.frozen, one.forwarded, one.dropped) for one in store.held()]
     return [one for one in counts if any(one)]
 
 
 def bytes_of(folder: Path) -> bytes:
-    """All that the database's files hold."""
+    """Return the content of the database's files."""
     return b"".join(path.read_bytes() for path in sorted(folder.glob("relay.db*")))
 
 
 @contextmanager
 def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A relay process on ``folder``, whose hour does not come: its URL, and itself.
+    """Yield the URL and the process of a relay on ``folder``, whose forwarding hour does not come.
 
     It is killed at the end unless it has ended.
     """
@@ -103,7 +108,7 @@ def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, 
 
 
 def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
-    """The status and the body of an answer."""
+    """Return the status and the body of an answer."""
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)) as connection:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -118,7 +123,7 @@ def send(url: str, sealed: bytes, pool: Pool = THEME, **headers: str) -> int:
 
 
 def until_ready(url: str) -> None:
-    """Wait until the collector has told which pools there are."""
+    """Wait until the relay knows the pools."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if ask(url, "GET", "/readyz")[0] == 200:
@@ -127,5 +132,5 @@ def until_ready(url: str) -> None:
 
 
 def problem_of(body: bytes) -> str:
-    """The end of a problem's type."""
+    """Return the end of a problem's type."""
     return str(json.loads(body)["type"]).removeprefix("urn:dither:problem:")

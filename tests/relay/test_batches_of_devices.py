@@ -10,19 +10,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 from hashlib import shake_128
 from pathlib import Path
 
 import pytest
 
-from dither_relay.calendar import Calendar
-from dither_relay.collector import CollectorClient, PoolList, Receipt, TroubleError
-from dither_relay.forwarding.rounds import Rounds, Rules
-from dither_relay.store import Arrival, RelayStore
+from dither_relay.collector import CollectorClient, TroubleError
+from dither_relay.config import RelayConfig
+from dither_relay.forwarding import Rounds
+from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_serving.problems import Problem
 from dither_shared.sealed import Pool, SealedBatch, pool_period
-from relay.relaying import LENGTH, LIMITS, LISTED, THEME, url_of
+from relay.relaying import LENGTH, LIMITS, LISTED, THEME, config, url_of
 
 START = date(2026, 11, 16).toordinal()
 DEVICES, RELAYS, LEAST = 8, 2, 2
@@ -36,14 +36,15 @@ class Watcher(CollectorClient):
         self.batches: list[SealedBatch] = []
         self.losses: list[bool] = []
 
-    def listing(self) -> PoolList:
-        return PoolList(LISTED, 5, 1 << 20)
+    def listing(self) -> tuple[list[ListedPool], dict[str, int]]:
+        return LISTED, {"batch_limit": 5, "body_limit": 1 << 20}
 
-    def post(self, body: bytes) -> Receipt:
+    def post(self, body: bytes, reports: int) -> int:
         self.batches.append(SealedBatch.decode(body))
         if self.losses and self.losses.pop():
             raise TroubleError("lost")
-        return Receipt(len(self.batches[-1].split(LENGTH - 48)), 0)
+        assert reports == len(self.batches[-1].split(LENGTH - 48))
+        return 0
 
 
 @dataclass
@@ -87,20 +88,20 @@ class World:
             one.mkdir()
         self.stores = [stack.enter_context(relay_at(one)) for one in self.folders]
 
-    def calendar(self, relay: int) -> Calendar:
-        return Calendar(lambda: date.fromordinal(self.today + self.ahead[relay]), 1, 14)
+    def config(self, relay: int) -> RelayConfig:
+        day = datetime.fromordinal(self.today + self.ahead[relay]).replace(tzinfo=UTC)
+        return config(self.folders[relay], "http://collector", batch=LEAST, now=lambda: day)
 
     def send(self, device: Device, relay: int) -> None:
         """Send one of the last reports, or one that was sent long ago."""
         one = self.chance.choice(device.reports[-3:] if self.chance.random() < 0.8 else device.reports)
         with suppress(Problem):
-            self.calendar(relay).require_open(one.pool)
-            self.stores[relay].commit([one], self.calendar(relay).today(), b"")
+            self.config(relay).require_open(one.pool)
+            self.stores[relay].commit([one], self.config(relay).today(), b"")
 
     def forward(self, relay: int) -> None:
         self.watcher.losses = [self.chance.random() < 0.2 for _ in range(3)]
-        calendar = self.calendar(relay)
-        rounds = Rounds(self.stores[relay], self.watcher, Rules(LEAST, 14, 45), calendar, calendar.today)
+        rounds = Rounds(self.config(relay), self.stores[relay], self.watcher)
         rounds.freeze()
         rounds.post({})
         rounds.tidy()

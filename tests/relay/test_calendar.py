@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_relay.calendar import Calendar
-from dither_relay.collector import CollectorClient
-from dither_relay.relay import Relay, rounds_of
+from dither_relay.relay import Relay
 from dither_serving.problems import Problem
 from dither_shared.sealed import Pool, SealedBatch, SealedReport, pool_period
 from relay.fake_collector import collecting
@@ -17,12 +15,12 @@ from relay.relaying import (
     LAYOUT,
     LIMITS,
     LISTED,
-    PATIENCE,
     POOLS,
     THEME,
     TODAY,
     arrivals,
     config,
+    forward,
     hold,
     rounds,
     rows,
@@ -38,14 +36,12 @@ def _standing(now: datetime) -> Callable[[], datetime]:
     return lambda: now
 
 
-def at(day: date) -> Callable[[], date]:
-    return lambda: day
-
-
 def answer(pool: Pool, day: date) -> int:
     """The status with which a relay refuses a report of a pool on a day; 202 if it does not."""
     try:
-        Calendar(at(day), grace=1, max_age=14).require_open(pool)
+        config(
+            Path(), "http://collector", now=_standing(datetime(day.year, day.month, day.day, tzinfo=UTC))
+        ).require_open(pool)
     except Problem as problem:
         return problem.kind.status
     return 202
@@ -63,18 +59,14 @@ def test_a_pool_leaves_a_day_after_its_period(period: str, due: int, tmp_path: P
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         hold(store, rows(9), period=period, day=MONDAY)
         for number in range(-1, 10):
-            one = rounds(store, collector.url, today=MONDAY + timedelta(days=number))
-            one.freeze()
-            assert one.post({}).reports == 9 * (number == due)
+            assert forward(store, collector.url, today=MONDAY + timedelta(days=number)).reports == 9 * (number == due)
 
 
 def test_no_batch_has_reports_of_two_periods(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         for seed, period in enumerate(PERIODS):
             hold(store, rows(9, seed), period=period)
-        one = rounds(store, collector.url, today=TODAY + timedelta(days=9))
-        one.freeze()
-        assert one.post({}).reports == 27
+        assert forward(store, collector.url, today=TODAY + timedelta(days=9)).reports == 27
         sent = [SealedBatch.decode(body) for body in collector.bodies]
         assert {batch.pool.period: sorted(batch.split(3)) for batch in sent} == {
             period: sorted(rows(9, seed)) for seed, period in enumerate(PERIODS)
@@ -115,11 +107,9 @@ def test_a_pool_that_wants_more_reports_than_the_relay_waits_for_them(least: int
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         pool = THEME._replace(least=least)
         store.list_pools([LISTED[0]._replace(digest=pool.digest)], LIMITS)
-        number = next(one.number for one in store.pools() if one.digest == pool.digest)
+        ((_, number),) = store.pools()[pool.digest].items()
         store.commit([arrival._replace(number=number, pool=pool) for arrival in arrivals(rows(9))], TODAY, b"")
-        one = rounds(store, collector.url, batch=5)
-        one.freeze()
-        assert one.post({}).reports == 9 * leaves
+        assert forward(store, collector.url, batch=5).reports == 9 * leaves
 
 
 def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
@@ -148,14 +138,3 @@ def test_wrong_clocks_of_devices_are_refused_and_counted(tmp_path: Path) -> None
         counts = relay.numbers.text([]).decode()
         assert 'dither_relay_refused_total{reason="pool-closed"} 2.0' in counts
         assert 'dither_relay_refused_total{reason="unknown-pool"} 2.0' in counts
-
-
-def test_a_relay_waits_for_the_end_of_a_period_by_its_own_clock(tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        hold(store, rows(9), period=WEEK)
-        for day, sent in ((MONDAY + timedelta(days=7), 0), (MONDAY + timedelta(days=8), 9)):
-            now = datetime.combine(day, datetime.min.time(), UTC)
-            settings = config(tmp_path, collector.url, now=_standing(now))
-            one = rounds_of(settings, store, CollectorClient(collector.url, "", PATIENCE))
-            one.freeze()
-            assert one.post({}).reports == sent

@@ -61,7 +61,7 @@ def test_a_redirect_is_not_followed_and_its_token_goes_nowhere() -> None:
     with collecting(POOLS) as other, collecting(POOLS) as collector:
         collector.answers.append((307, {"Location": f"{other.url}/v1/sealed"}))
         with pytest.raises(RejectedError, match="redirects are not followed"):
-            CollectorClient(collector.url, "secret", 5).post(b"{}")
+            CollectorClient(collector.url, "secret", 5).post(b"{}", 1)
         assert other.tokens == set()
 
 
@@ -98,7 +98,7 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(TroubleError, match="certificate is not valid"):
             CollectorClient(url, "", 5).listing()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert CollectorClient(url, "", 5).listing().batch_limit == 1
+        assert CollectorClient(url, "", 5).listing()[1]["batch_limit"] == 1
         server.shutdown()
         thread.join()
 
@@ -107,7 +107,7 @@ def test_control_characters_of_the_collectors_answer_are_dropped() -> None:
     with collecting(POOLS) as collector:
         collector.answers.append(400)
         with pytest.raises(RejectedError, match=r"so it is: 400$"):
-            CollectorClient(collector.url, "", 5).post(b"{}")
+            CollectorClient(collector.url, "", 5).post(b"{}", 1)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def accepted(body: bytes) -> bytes:
 )
 def test_invalid_receipt_is_rejected(body: bytes) -> None:
     with answering(lambda peer: peer.sendall(accepted(body))) as url, pytest.raises(RejectedError, match="receipt"):
-        CollectorClient(url, "", 30).post(b"{}")
+        CollectorClient(url, "", 30).post(b"{}", 1)
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 No"])
@@ -165,7 +165,7 @@ def test_endless_answer_is_read_up_to_the_limit() -> None:
             taken.append(1)
 
     with answering(answer) as url, pytest.raises(RejectedError, match="more than 65536 bytes"):
-        CollectorClient(url, "", 30).post(b"{}")
+        CollectorClient(url, "", 30).post(b"{}", 1)
     assert len(taken) < 64
 
 
@@ -173,7 +173,7 @@ def test_answer_that_never_begins_times_out() -> None:
     gone = threading.Event()
     with answering(lambda _: gone.wait(60)) as url:
         with pytest.raises(TroubleError, match=r"no complete answer within 0\.3 seconds"):
-            CollectorClient(url, "", 0.3).post(b"{}")
+            CollectorClient(url, "", 0.3).post(b"{}", 1)
         gone.set()
 
 
@@ -190,18 +190,18 @@ def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
 
     gone = threading.Event()
     with answering(answer) as url, pytest.raises(TroubleError, match=r"in 0\.3 seconds"):
-        CollectorClient(url, "", 0.3).post(b"{}")
+        CollectorClient(url, "", 0.3).post(b"{}", 1)
 
 
 def test_truncated_answer_is_trouble_and_not_a_rejection() -> None:
     whole = accepted(b'{"accepted": 1, "refused": 0}')
     with answering(lambda peer: peer.sendall(whole[:-9])) as url, pytest.raises(TroubleError):
-        CollectorClient(url, "", 30).post(b"{}")
+        CollectorClient(url, "", 30).post(b"{}", 1)
 
 
 def test_answer_that_is_no_http_is_reported_in_a_short_line() -> None:
     strange = b"\x1b[31mnot HTTP\x07" + b"A" * 50_000 + b"\r\n\r\n"
     with answering(lambda peer: peer.sendall(strange)) as url, pytest.raises(TroubleError) as caught:
-        CollectorClient(url, "", 30).post(b"{}")
+        CollectorClient(url, "", 30).post(b"{}", 1)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400

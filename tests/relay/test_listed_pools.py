@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_relay.collector import CollectorClient, RejectedError, TroubleError
-from dither_relay.listed_pools import Pools
+from dither_relay.collector import CollectorClient, Pools, RejectedError, TroubleError
 from dither_relay.store import RelayStore
 from dither_serving.problems import Kind, Problem
 from dither_shared.sealed import Pool

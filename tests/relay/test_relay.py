@@ -27,6 +27,7 @@ from relay.relaying import (
     ask,
     bytes_of,
     config,
+    forward,
     problem_of,
     rounds,
     rows,
@@ -57,9 +58,7 @@ def test_from_devices_to_the_collector(tmp_path: Path) -> None:
         assert not (tmp_path / "relay.db-wal").exists()
         assert collector.tokens == {"Bearer secret"}
         with stored(tmp_path) as store:
-            one = rounds(store, collector.url)
-            one.freeze()
-            one.post({})
+            forward(store, collector.url)
             assert waiting(store) == [(1, 0, 0, 0), (0, 0, 7, 0), (1, 0, 0, 0)]
         assert collector.rows() == Counter(some)
 

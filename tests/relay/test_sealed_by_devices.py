@@ -11,7 +11,7 @@ from dither_shared import Batch, Metric
 from dither_shared.seal_key import SUITES, SealKey
 from dither_shared.sealed import Pool, SealedBatch
 from relay.fake_collector import collecting
-from relay.relaying import ask, rounds, running, stored, until_ready
+from relay.relaying import ask, forward, running, stored, until_ready
 from server.collecting import LAYOUT, THEME, rows_of
 
 hpke = pytest.importorskip("cryptography.hazmat.primitives.hpke")
@@ -41,9 +41,7 @@ def test_what_devices_seal_is_what_the_collector_opens(
             process.wait(60)
         collector.row_bytes = width
         with stored(tmp_path) as store:
-            one = rounds(store, collector.url)
-            one.freeze()
-            assert one.post({}).reports == 7
+            assert forward(store, collector.url).reports == 7
         suite = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
         (body,) = collector.bodies
         opened = [suite.decrypt(row, private, info=pool.info) for row in SealedBatch.decode(body).split(width)]

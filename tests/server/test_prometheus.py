@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from flask.testing import FlaskClient
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import ReportCommitter
 from dither_server.prometheus import Prometheus
-from dither_serving.committer import Limits
+from dither_serving.settings import ServerSettings
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
 from server.ingest.test_committer import PATIENCE, Gate, submitted
 
@@ -81,7 +80,7 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
         Prometheus.oldest(prometheus, one)
 
     monkeypatch.setattr(prometheus, "oldest", oldest)
-    committer = ReportCommitter(gate, lambda: TODAY, Limits(), timedelta(days=45), prometheus=prometheus)
+    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(), prometheus)
     assert samples(prometheus.text())[name] == 0
     first, second = submitted(committer, upload()), submitted(committer, upload())
     assert since[0] is not None

@@ -1,4 +1,4 @@
-"""Batches as collectors append them to a spool, and what they add up to, by dictionaries and one at a time."""
+"""Batches as collectors append them to a spool, and a slow fold of them, one at a time with dictionaries."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dither_server.store.counting.folds import FoldSums
 from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Metric, Report, WireError, parse_metrics
@@ -38,11 +39,13 @@ def version_of(metric: Metric) -> bytes:
     return bytes.fromhex(metric.version)
 
 
+NOTHING = FoldSums()._asdict() | {"unknown": 0}
+
 MECHANISMS = {version_of(metric): metric.mechanism for metric in FOLDED.values()}
 
 
 class Delivery(NamedTuple):
-    """A batch that came to a collector; compared as they are counted, but for the rows."""
+    """A batch that came to a collector. The order of the fields is that in which batches count, except for the rows."""
 
     batch: bytes
     version: bytes
@@ -52,7 +55,7 @@ class Delivery(NamedTuple):
 
 
 def segment(deliveries: Sequence[Delivery], versions: Sequence[bytes] = ()) -> Records:
-    """The records of these; ``versions`` are those that come first in the list of versions."""
+    """Return deliveries as records, whose list of versions begins with ``versions``."""
     ordered = sorted(deliveries, key=lambda one: one.batch)
     known = list(dict.fromkeys([*versions, *(one.version for one in ordered)]))
     lengths = np.array([len(one.rows) for one in ordered], dtype=np.int64)
@@ -69,17 +72,17 @@ def segment(deliveries: Sequence[Delivery], versions: Sequence[bytes] = ()) -> R
 
 
 def ids_of(batches: Iterable[bytes]) -> Ids:
-    """Ids as the fold takes them."""
+    """Return ids as the fold takes them, ascending."""
     return np.frombuffer(b"".join(sorted(batches)), dtype=np.uint8).reshape(-1, 16)
 
 
 def in_order(deliveries: Iterable[Delivery]) -> list[Delivery]:
-    """The order in which the first of each batch counts."""
+    """Return deliveries in the order in which the first of each batch counts."""
     return sorted(deliveries, key=lambda one: (*one[:4], len(one.rows), one.rows))
 
 
 class Expected(NamedTuple):
-    """What a fold should give."""
+    """The expected result of a fold."""
 
     tallies: dict[tuple[bytes, int, int], Tally]
     ids: list[bytes]
@@ -90,9 +93,9 @@ class Expected(NamedTuple):
 def expected(
     deliveries: Iterable[Delivery], seen: Collection[bytes], mechanisms: Mapping[bytes, Mechanism]
 ) -> Expected:
-    """Fold slowly, by the definition."""
+    """Fold by the definition, one delivery at a time."""
     counted: dict[bytes, Delivery] = {}
-    numbers: Counter[str] = Counter(dict.fromkeys(FoldedBucket._fields[2:], 0))
+    numbers: Counter[str] = Counter(NOTHING)
     conflicts: Counter[tuple[bytes, int]] = Counter()
     for one in in_order(deliveries):
         first = counted.get(one.batch)
@@ -122,7 +125,7 @@ def expected(
 
 
 def reports_of(mechanism: Mechanism, rows: bytes) -> list[Report] | None:
-    """The reports of a batch, or None if no device could have sent one of them."""
+    """Return the reports of a batch, or None if no device could have sent one of them."""
     width = mechanism.row_bytes
     try:
         return [Report.decode(rows[start : start + width], mechanism) for start in range(0, len(rows), width)]
@@ -131,13 +134,13 @@ def reports_of(mechanism: Mechanism, rows: bytes) -> list[Report] | None:
 
 
 def tally_of(mechanism: Mechanism, blocks: Blocks) -> Tally:
-    """The tally of which these are the blocks that are not zero."""
+    """Return the tally whose nonzero blocks these are."""
     whole = no_blocks(mechanism)
     whole[blocks.numbers] = blocks.counts
     return from_blocks(mechanism, whole)
 
 
 def numbers_of(folded: FoldedBucket) -> dict[str, int]:
-    """What became of the records."""
-    counted = {name: getattr(folded, name) for name in FoldedBucket._fields[2:]}
-    return counted | {"conflicts": sum(folded.conflicts.values())}
+    """Return the outcomes of the records."""
+    assert folded.sums.conflicts == sum(folded.conflicts.values())
+    return folded.sums._asdict() | {"unknown": folded.unknown}

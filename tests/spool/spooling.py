@@ -1,4 +1,4 @@
-"""What the tests of the spool share: batches, segments of them, and folds that may be killed at each step."""
+"""Shared by the tests of the spool: batches, segments of them, and folds that may be killed at each step."""
 
 import io
 import random
@@ -27,7 +27,7 @@ Row = tuple[bytes, bytes, int, int, bytes]
 
 
 class Database:
-    """What a spool asks of a database. It tells of each look at what is disabled, and fails while it is told to."""
+    """The database of a spool. It counts each reading of the disabled versions, and fails if ``failure`` is set."""
 
     def __init__(self) -> None:
         self.versions: dict[str, date] = {}
@@ -61,7 +61,7 @@ def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
 
 
 def arranged(given: Sequence[Row]) -> Records:
-    """The same as records."""
+    """Return batches as records."""
     ids, versions, days, strata, rows = zip(*given, strict=True) if given else ((), (), (), (), ())
     lengths = np.array([len(one) for one in rows], np.uint32)
     days_of = np.array(days, np.uint16)
@@ -69,7 +69,7 @@ def arranged(given: Sequence[Row]) -> Records:
 
 
 def rows_in(records: Records) -> list[Row]:
-    """The batches of records, in their order."""
+    """Return the batches of records, in their order."""
     ids, rows, ends = as_ids(records.keys), records.rows(), np.cumsum(records.lengths)
     assert (ends[-1] if len(ends) else 0) == len(rows)
     return [
@@ -85,33 +85,33 @@ def rows_in(records: Records) -> list[Row]:
 
 
 def in_segment(content: bytes) -> list[Row]:
-    """All batches of a segment."""
+    """Return all batches of a segment."""
     segment = Segment(io.BytesIO(content), "a segment")
     return [row for bucket in range(BUCKETS) if segment.counts[bucket] for row in rows_in(segment.bucket(bucket))]
 
 
-def in_place(place: BlobStore) -> Counter[Row]:
-    """All batches of all segments of a place, each as often as it stands there."""
+def in_place(blobs: BlobStore) -> Counter[Row]:
+    """Return all batches of all segments of a store, and how often each occurs."""
     found: Counter[Row] = Counter()
-    for name in place.names(SEGMENTS):
-        with place.open(SEGMENTS, name) as file:
+    for name in blobs.names(SEGMENTS):
+        with blobs.open(SEGMENTS, name) as file:
             found.update(in_segment(file.read()))
     return found
 
 
 def ids_in(found: Iterable[Row]) -> set[bytes]:
-    """The ids of batches."""
+    """Return the ids of batches."""
     return {one[0] for one in found}
 
 
 FILLED = (0, 1, 2, 127, 128, 200, 254, 255)
-"""Buckets in which all ids are: each costs a commit."""
+"""The buckets of all ids; few, because each costs a commit."""
 
 ALL = (*METRICS.values(), LAYOUT)
 
 
 class Delivery(NamedTuple):
-    """An upload, and the day on which it came."""
+    """An upload, and its day of arrival."""
 
     upload: Upload
     day: date = TODAY
@@ -129,7 +129,7 @@ def put(blobs: BlobStore, deliveries: Sequence[Delivery]) -> str:
 
 
 def some(count: int, seed: int) -> list[Delivery]:
-    """Uploads of three metrics over two days, some of many rows."""
+    """Return uploads of three metrics over two days, some of several rows."""
     dice = random.Random(seed)
     uploads = []
     for number in range(count):
@@ -146,7 +146,7 @@ def metric_value(metric: Metric) -> str:
 
 
 def deliver(blobs: BlobStore, deliveries: Sequence[Delivery], seed: int, segments: int = 3) -> None:
-    """SpoolSink all, a third of it twice, at another collector and perhaps on the day after."""
+    """Write deliveries to several segments, a third of them to two, the second perhaps a day later."""
     dice = random.Random(seed)
     parts: list[list[Delivery]] = [[] for _ in range(segments)]
     for one in deliveries:
@@ -160,7 +160,7 @@ def deliver(blobs: BlobStore, deliveries: Sequence[Delivery], seed: int, segment
 
 
 def counted_once(folder: Path, deliveries: Iterable[Delivery]) -> Store:
-    """A SQLite database that got every delivery once. The caller closes it."""
+    """Return a SQLite database that has counted each delivery once. The caller closes it."""
     store = Store(f"sqlite:///{folder}/{secrets.token_hex(4)}.db")
     store.register(ALL)
     by_day: dict[date, list[Upload]] = {}
@@ -172,7 +172,7 @@ def counted_once(folder: Path, deliveries: Iterable[Delivery]) -> Store:
 
 
 def tables(store: Store) -> dict[tuple[str, date, int], Tally]:
-    """All tallies of a database that are not empty, by metric, day and stratum."""
+    """Return all tallies of a database that are not empty, by metric, day and stratum."""
     return {
         (metric.name, day, stratum): tally
         for metric in ALL
@@ -184,7 +184,7 @@ def tables(store: Store) -> dict[tuple[str, date, int], Tally]:
 
 
 def assert_same(store: Store, folder: Path, deliveries: Iterable[Delivery]) -> None:
-    """Assert that a database holds what one that got every delivery once does, bit for bit."""
+    """Assert that a database has the same counts as one that has counted each delivery once."""
     with closing(counted_once(folder, deliveries)) as once:
         found, right = tables(store), tables(once)
     assert found.keys() == right.keys()
@@ -211,7 +211,7 @@ def folding(store: Store, blobs: BlobStore, **changed: object) -> Folding:
 
 
 def at(step: FoldStep, time: int) -> Callable[[FoldStep], None]:
-    """What is called after each step, and raises KilledError at the given time of one of them."""
+    """Return a callback that raises KilledError when a step is done for the ``time``-th time."""
     left = time
 
     def after(done: FoldStep) -> None:

@@ -22,6 +22,7 @@ from server.database import execute, url_of
 from spool.deliveries import (
     FOLDED,
     MECHANISMS,
+    NOTHING,
     Delivery,
     expected,
     ids_of,
@@ -36,7 +37,6 @@ DAY = number_of(TODAY)
 THEME = version_of(FOLDED["theme"])
 LAYOUT = version_of(FOLDED["layout"])
 UNKNOWN = b"\x80unknown"
-NOTHING = dict.fromkeys(FoldedBucket._fields[2:], 0)
 IDS = [
     bytes(16),
     bytes(15) + b"\1",
@@ -167,8 +167,8 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
             ]
             for upload, day in uploads:
                 store.commit([upload], day, b"s" * 16)
-            assert found.unknown == found.damaged == 0
-            assert min(found.batches, found.repeated) > 0
+            assert found.unknown == found.sums.damaged == 0
+            assert min(found.sums.batches, found.sums.repeated) > 0
             if run == 0:  # later, a fold no longer knows what it has counted under an id
                 assert numbers_of(found)["conflicts"] > 0
     stored = execute(url_of(tmp_path), "SELECT version, day, stratum, block, counts FROM tallies")
@@ -202,9 +202,9 @@ def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_
     for first, other in pairs:
         for segments in ([[first, other]], [[other, first]], [[other], [first]]):
             found = folded(segments)
-            assert (found.batches, found.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
+            assert (found.sums.batches, found.sums.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
             assert list(found.tallies) == [(first.version, first.day, first.stratum)]
-            assert found.rows == len(first.rows)
+            assert found.sums.rows == len(first.rows)
 
 
 def test_damaged_rows_and_unknown_versions_take_no_id() -> None:

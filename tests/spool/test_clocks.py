@@ -1,7 +1,6 @@
 """A fold whose clock is wrong and set right, or that is killed under one clock and resumed under another."""
 
 import random
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,7 +12,6 @@ from dither_spool.blobs import Folder, SpoolError
 from dither_spool.fold import FoldStep
 from dither_spool.records import day_of
 from server.collecting import THEME, upload
-from server.database import url_of
 from spool.spooling import NOW, Delivery, KilledError, at, emptied, folded, folding, opened, put, tables
 
 CLOCKS = {
@@ -29,17 +27,6 @@ CLOCKS = {
 """By how many days the clock is wrong, day by day."""
 
 JUMPS = (-3650, 46)
-
-
-@pytest.fixture
-def counts(tmp_path: Path) -> Iterator[Store]:
-    with closing(opened(url_of(tmp_path))) as store:
-        yield store
-
-
-@pytest.fixture
-def blobs(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "spool")
 
 
 def fresh(dice: random.Random, day: date) -> list[Delivery]:

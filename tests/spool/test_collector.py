@@ -1,4 +1,4 @@
-"""A collector that appends to a spool, from its socket to the segments: what it acknowledges stands in one of them."""
+"""A collector that appends to a spool, from its socket to the segments: each acknowledged batch is in one of them."""
 
 import re
 import shutil
@@ -115,7 +115,7 @@ def test_sigterm_makes_segments_of_open_journals(tmp_path: Path, layout: SpoolLa
 
 
 def deliver(urls: Sequence[str], batches: Sequence[Batch], told_of: set[str], some: threading.Event) -> None:
-    """Send batches to the first collector, every third to the second, too; who gets no answer goes to the other."""
+    """Send batches to the first collector, and every third, or one without an answer, to the second, too."""
     for number, one in enumerate(batches):
         for url in (*urls, *urls):
             response = post(url, one.encode())
@@ -128,7 +128,7 @@ def deliver(urls: Sequence[str], batches: Sequence[Batch], told_of: set[str], so
 
 
 def test_acknowledged_batches_survive_kill_9_of_one_of_two_collectors(tmp_path: Path, layout: SpoolLayout) -> None:
-    """Of two collectors at one spool one is killed; a third begins. Journals are small, so some are just closed."""
+    """One of two collectors at a spool is killed, and a third starts. Journals are small: some are just closed."""
     options = ("--spool", str(tmp_path / "spool"), "--spool-bytes", "1500")
     batches = [[batch(rows=rows_of(THEME, 1, b"%d %d" % (d, n))) for n in range(60)] for d in range(4)]
     told_of: set[str] = set()
@@ -160,7 +160,7 @@ def test_acknowledged_batches_survive_kill_9_of_one_of_two_collectors(tmp_path: 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
 def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    """It is told 503 while it is full; what was acknowledged is there, and the others are when they come again."""
+    """Batches are refused while it is full, and counted when they come again; all acknowledged ones are there."""
     with small_disk(tmp_path / "small", 2_600) as disk:
         (disk / "ballast").write_bytes(bytes(200_000))
         batches = [batch(rows=rows_of(THEME, 500)) for _ in range(8)]
@@ -225,7 +225,7 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
 
 @pytest.mark.usefixtures("one_day")
 def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
-    """A fold counts what one spooled, while another counts at once."""
+    """One collector spools, which a fold counts, and another counts at once."""
     spool, known = str(tmp_path / "spool"), "were counted both directly and from a spool"
     with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
         assert all(post(url, batch().encode()) for url in (first, second))
@@ -260,7 +260,7 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
-        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is in the memory of one"),
+        (("--spool", "Memory://x", "--spool-open", "o"), "--spool: memory:// is in the memory of one"),
         (("--spool", "~/s"), "--spool: ~/s: ~ is not expanded here"),
         (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: ~ is not expanded here"),
         (("--spool-open", "here"), "--spool-open: has no effect without spool"),

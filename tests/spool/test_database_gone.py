@@ -1,4 +1,4 @@
-"""A collector that spools while its PostgreSQL is gone: it takes reports, and is told so of no load balancer."""
+"""A collector that spools while its PostgreSQL is gone: it takes reports, and stays ready for load balancers."""
 
 import re
 import signal
@@ -45,7 +45,7 @@ def got(url: str, path: str) -> tuple[int, str]:
 
 
 def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:
-    """Taken is what is enabled, refused what was disabled by then; that is counted when the database is back."""
+    """Enabled metrics are taken, disabled ones refused; the refusals are counted when the database is back."""
     database = fresh(postgresql.url)
     with closing(Store(database)) as store:
         store.register(METRICS.values())

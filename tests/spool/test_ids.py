@@ -1,4 +1,4 @@
-"""The ids that were counted: files by bucket and day."""
+"""The ids of counted batches, in files by bucket and day."""
 
 from collections.abc import Mapping
 from io import BytesIO
@@ -29,7 +29,7 @@ def some(first: int, last: int) -> Ids:
 
 
 def held(blobs: BlobStore, bucket: int = BUCKET) -> list[bytes]:
-    """All ids that are read, in order; those of each part ascend."""
+    """Return all ids that are read, in order; assert that each part ascends."""
     parts = list(read(blobs, bucket))
     for part in parts:
         assert part.tobytes() == ids_of(one.tobytes() for one in part).tobytes()

@@ -264,14 +264,6 @@ def test_journal_stays_until_the_notice_of_its_damage_is_written(
     assert journal.path.with_suffix(".damaged").exists()
 
 
-def test_truncated_last_group_of_a_living_process_is_damage(tmp_path: Path) -> None:
-    journal, place = opened(tmp_path)
-    journal.append([upload()], TODAY)
-    os.truncate(journal.path, journal.size - 1)
-    assert journal.seal(place) == 0
-    assert len(list((tmp_path / "open").glob("*.damaged"))) == 1
-
-
 @pytest.mark.parametrize("written", [0, 10])
 def test_append_to_a_full_disk_leaves_nothing_and_the_next_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
@@ -302,22 +294,6 @@ def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int
         return done
 
     return written
-
-
-def test_after_a_failed_fsync_the_journal_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal, place = opened(tmp_path)
-    kept, lost = upload(), upload()
-    journal.append([kept], TODAY)
-
-    def fail(_: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr("dither_spool.journal._make_durable", fail)
-    with pytest.raises(SpoolError, match="cannot be made durable"):
-        journal.append([lost], TODAY)
-    assert not journal.usable
-    journal.seal(place)
-    assert kept.batch in ids_in(in_place(place))
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which segments belong to a run, and how the damage of one is skipped so that nothing counts twice."""
+"""Manifests that cannot be read, and damaged segments, which are skipped so that nothing counts twice."""
 
 import json
 from collections.abc import Sequence
@@ -213,7 +213,7 @@ def test_only_damaged_segments_are_skipped(counts: Store, blobs: Folder, tmp_pat
 
 
 class Offline(Folder):
-    """A store whose files are there, and cannot be read at this time."""
+    """A store whose files exist, but cannot be read now."""
 
     def open(self, kind: str, name: str) -> BinaryIO:
         class Broken:

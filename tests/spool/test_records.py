@@ -91,4 +91,4 @@ def test_rows_follow_their_records_through_every_choice() -> None:
     assert table.day.tolist() == [one.day for one in right]
     assert table.stratum.tolist() == [one.stratum for one in right]
     for places in (np.arange(60), np.arange(0), np.array([59, 3, 3]), np.flatnonzero(random.integers(0, 2, 60))):
-        assert table.take(places).rows_of(3) == b"".join(right[place].rows for place in places)
+        assert table.take(places).rows() == b"".join(right[place].rows for place in places)

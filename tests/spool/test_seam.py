@@ -1,4 +1,4 @@
-"""What the doctor finds of a spool, and that the seam is as the collector declares it."""
+"""The findings of the doctor about a spool, and that the seam is as the collector declares it."""
 
 import os
 import time
@@ -39,7 +39,7 @@ def layout_of(spooling: Config) -> SpoolLayout:
 
 
 def journal(spooling: Config, seconds: float) -> SpoolJournal:
-    """A journal to which something was appended so long ago."""
+    """A journal to which something was appended this many seconds ago."""
     made = SpoolJournal.create(layout_of(spooling).journals)
     made.append([upload()], TODAY)
     os.utime(made.path, (0, time.time() - seconds))

@@ -1,4 +1,4 @@
-"""What a collector appends to: journals, the link to the database, and the gauges."""
+"""The sink of a collector that appends: its journals, its link to the database, and its gauges."""
 
 import logging
 import threading
@@ -116,9 +116,9 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
 
 
 class Watched(Folder):
-    """A folder that tells of each file that is put, and of each beat of the spool: then it is asked what is in there.
+    """A folder that counts the files that are put, and the beats of the spool, at each of which its size is read.
 
-    Its room may be set.
+    Its free space may be set.
     """
 
     def watch(self) -> "Watched":
@@ -148,7 +148,7 @@ def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Da
 
 
 def wait_for_beats(spool: SpoolSink, count: int) -> None:
-    """Wait until so many more have begun."""
+    """Wait until ``count`` more beats have begun."""
     asked = spool.layout.blobs.asked  # type: ignore[attr-defined]
     while asked.acquire(blocking=False):
         pass
@@ -176,7 +176,7 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
 
 
 def test_missing_spool_is_an_error_even_if_its_folder_is_made_again(tmp_path: Path) -> None:
-    """A disk that is no longer mounted: what stands there looks as empty as a spool that was just folded."""
+    """As if its disk is no longer mounted: the empty folder looks like a spool that was just folded."""
     here = tmp_path / "spool"
     with closing(made(here)) as spool:
         claim(spool.layout.blobs, "0" * 32)
@@ -252,7 +252,7 @@ def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) ->
 
 @contextmanager
 def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Meanwhile no journal can be written."""
+    """Let no journal be written in this context."""
 
     def fail(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -314,7 +314,7 @@ def test_upload_is_refused_if_a_fold_would_have_no_room(tmp_path: Path) -> None:
 
 
 def filled(spool: SpoolSink) -> int:
-    """Append batches until none is taken any more; return how many were."""
+    """Append batches until the spool is full; return how many were taken."""
     taken = 0
     with suppress(SpoolError):
         while True:

@@ -1,4 +1,4 @@
-"""Work is done by others, and what becomes of them is told."""
+"""Work that other processes do: the order of results, and workers that fail, are missing or outlive their parent."""
 
 import os
 import select
@@ -29,7 +29,7 @@ def test_number_of_processes_is_that_of_the_processors_this_process_may_use(monk
 
 @pytest.mark.parametrize(("jobs", "taken"), [(2, 5), (0, 7)])
 def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of each process, of which there is one for each processor where no number is given."""
+    """Two per process; by default there is one process per processor."""
     monkeypatch.setattr("dither_spool.workers._processors", lambda: 3)
 
     class Counted(list[int]):
@@ -48,6 +48,15 @@ def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, mo
         assert list(results) == list(range(2, 200, 2))
 
 
+@pytest.mark.parametrize(("known", "processors"), [(6, 6), (None, 1)])
+def test_processors_are_counted_where_a_process_has_no_affinity(
+    known: int | None, processors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: known)
+    assert _processors() == processors
+
+
 def test_error_of_a_worker_process_is_raised_here() -> None:
     with workers(2) as spread, pytest.raises(ParameterError, match="here: wrong"):
         list(spread(fail, [1]))
@@ -59,7 +68,7 @@ def test_killed_worker_process_raises_workers_error() -> None:
 
 
 def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And told again; with one, the work goes on."""
+    """Twice here; as soon as there is a worker, the work goes on."""
     monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
     lines = []
     with cluster_of(0) as cluster:

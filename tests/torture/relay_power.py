@@ -34,14 +34,14 @@ def connected(connection, _):
     connection.execute(f"PRAGMA synchronous={synchronous}")
     connection.execute("PRAGMA wal_autocheckpoint=20")  # the delicate moments, often
 
-(known,) = store.pools()
+((number_of_pool,),) = (by_length.values() for by_length in store.pools().values())
 with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
-        one = Arrival(known.number, pool, number.to_bytes(49, "big"))
+        one = Arrival(number_of_pool, pool, number.to_bytes(49, "big"))
         store.commit([one], TODAY, b"")
         acknowledged.write(one.digest)
         if number % 20 == 19:
-            store.freeze(TODAY, lambda _, total: 7, None)
+            store.freeze(TODAY, lambda _: 7, None)
         if number % 3 == 2:
             for batch in store.frozen()[:1]:
                 store.leave(batch, store.body(batch), TODAY, 0)

@@ -29,7 +29,7 @@ _ROUND = """
 import os, signal, sys
 from dither_relay import cli as commands
 from dither_relay.collector import CollectorClient
-from dither_relay.forwarding.rounds import Rounds
+from dither_relay.forwarding import Rounds
 
 place, seen = int(sys.argv[1]), 0
 freeze, post, tidy = Rounds.freeze, CollectorClient.post, Rounds.tidy

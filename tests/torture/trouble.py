@@ -146,7 +146,7 @@ def _hold_until_full(disk: Path, turn: int) -> list[bytes]:
     """Let a relay's database hold reports until it takes no more; return those that it took."""
     held: list[bytes] = []
     with closing(RelayStore(relay_url(disk))) as store:
-        (pool,) = (one.number for one in store.pools() if one.length == _SEALED)
+        (pool,) = (by_length[_SEALED] for by_length in store.pools().values() if _SEALED in by_length)
         with suppress(StoreError):
             for number in range(1_000):
                 some = rows(500, 1_000 * turn + number, _SEALED)

@@ -4,8 +4,7 @@ Nothing here identifies a person: no address, no user, no time finer than a UTC 
 digests.
 """
 
-from .batches import Arrival, Cut, Frozen, SealedPool
-from .pools import Held, KnownPool, ListedPool
+from .pools import Arrival, Cut, Held, ListedPool, PoolBatch
 from .store import RelayStore
 
-__all__ = ["Arrival", "Cut", "Frozen", "Held", "KnownPool", "ListedPool", "RelayStore", "SealedPool"]
+__all__ = ["Arrival", "Cut", "Held", "ListedPool", "PoolBatch", "RelayStore"]

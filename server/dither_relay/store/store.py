@@ -13,8 +13,17 @@ from dither_serving.problems import StoreError
 from dither_shared.seal_key import SUITES
 from dither_shared.sealed import Pool
 
-from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold
-from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
+from .pools import (
+    Arrival,
+    Cut,
+    Held,
+    ListedPool,
+    PoolBatch,
+    hold,
+    list_pools,
+    read_held,
+    read_pools,
+)
 from .schema import BATCHES, FORWARDED, POOLS, RELAY, SEALED, STATE
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
@@ -27,18 +36,11 @@ _ONE_DAY = timedelta(days=1)
 _AT_ONCE = 4_096
 """Maximum reports of an open batch that are dropped, and digests that are forgotten, in one transaction."""
 
-_ON_THEIR_WAY = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
-    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
-    .where(BATCHES.c.frozen.is_not(None))
-    .order_by(POOLS.c.pool, BATCHES.c.number)
-)
-
-_OPEN = (
-    sa.select(BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.length)
-    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
-    .where(BATCHES.c.frozen.is_(None))
-)
+_BATCHES = sa.select(
+    BATCHES.c.number, POOLS.c.pool, BATCHES.c.period, POOLS.c.suite, BATCHES.c.length, BATCHES.c.total, BATCHES.c.share
+).join(POOLS, POOLS.c.number == BATCHES.c.pool)
+_OPEN = _BATCHES.where(BATCHES.c.frozen.is_(None))
+_ON_THEIR_WAY = _BATCHES.where(BATCHES.c.frozen.is_not(None)).order_by(POOLS.c.pool, BATCHES.c.number)
 
 
 class RelayStore(Database):
@@ -98,8 +100,8 @@ class RelayStore(Database):
             for name, value in limits.items():
                 _note(connection, name, str(value))
 
-    def pools(self) -> list[KnownPool]:
-        """Return the series of pools that the collector lists."""
+    def pools(self) -> dict[str, dict[int, int]]:
+        """Return the number of each listed pool, by its digest and the length of its sealed rows."""
         with self._transaction() as connection:
             return read_pools(connection)
 
@@ -127,31 +129,27 @@ class RelayStore(Database):
         hour = self.state().get(_HOUR)
         return None if hour is None else date.fromisoformat(hour)
 
-    def frozen(self) -> list[Frozen]:
+    def frozen(self) -> list[PoolBatch]:
         """Return the batches that are being forwarded."""
         with self._transaction() as connection:
-            rows = connection.execute(_ON_THEIR_WAY).all()
-        return [
-            Frozen(number, Pool.of(series, period), SUITES[suite], *sizes)
-            for number, series, period, suite, *sizes in rows
-        ]
+            return [_batch(*row) for row in connection.execute(_ON_THEIR_WAY)]
 
-    def body(self, batch: Frozen, after: bytes = b"") -> list[SealedRow]:
-        """Return the reports of the first body of a batch after a digest; none after the last.
+    def body(self, batch: PoolBatch, after: bytes = b"") -> dict[bytes, bytes]:
+        """Return the sealed reports of the next body of a batch after a digest, by ascending digest; none at the end.
 
         Bodies are always posted whole, so a retry finds the same ones.
         """
         behind = (SEALED.c.batch == batch.number, SEALED.c.digest > after)
         rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(*behind).order_by(SEALED.c.digest).limit(batch.share)
         with self._transaction() as connection:
-            return [SealedRow(*row) for row in connection.execute(rows)]
+            return {row.digest: row.sealed for row in connection.execute(rows)}
 
-    def leave(self, batch: Frozen, body: Sequence[SealedRow], day: date, unread: int) -> None:
+    def leave(self, batch: PoolBatch, digests: Collection[bytes], day: date, unread: int) -> None:
         """Keep only the digests of a body that the collector has accepted, except for ``unread`` reports."""
-        taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(body[0].digest, body[-1].digest))
-        digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
+        taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(min(digests), max(digests)))
+        kept = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
         with self._transaction(write=True) as connection:
-            connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
+            connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], kept))
             gone = connection.execute(sa.delete(SEALED).where(taken)).rowcount
             _add_to_pool(connection, batch.number, forwarded=gone, unread=unread)
             delete_if_empty(connection, batch.number)
@@ -179,13 +177,13 @@ class RelayStore(Database):
         after: bytes | None = b""
         while after is not None:
             old = sa.and_(FORWARDED.c.day < before, FORWARDED.c.digest > after)
-            some = sa.select(FORWARDED.c.digest).where(old).order_by(FORWARDED.c.digest).limit(_AT_ONCE)
+            oldest = sa.select(FORWARDED.c.digest).where(old).order_by(FORWARDED.c.digest).limit(_AT_ONCE)
             with self._transaction() as connection:
-                found = list(connection.scalars(some))
-            if found:
+                digests = list(connection.scalars(oldest))
+            if digests:
                 with self._transaction(write=True) as connection:
-                    connection.execute(sa.delete(FORWARDED).where(old, FORWARDED.c.digest <= found[-1]))
-            after = found[-1] if found else None
+                    connection.execute(sa.delete(FORWARDED).where(old, FORWARDED.c.digest <= digests[-1]))
+            after = digests[-1] if digests else None
 
     def note(self, name: str, value: str) -> None:
         """Store a text under a name."""
@@ -227,12 +225,19 @@ class RelayStore(Database):
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
     """Freeze the open batches that ``cut`` accepts. Later reports go into another batch."""
-    for number, series, period, suite, length in connection.execute(_OPEN.with_for_update(of=BATCHES)).all():
-        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
-        share = cut(SealedPool(Pool.of(series, period), SUITES[suite], length), total)
+    for row in connection.execute(_OPEN.with_for_update(of=BATCHES)).all():
+        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == row.number)) or 0
+        share = cut(_batch(*row)._replace(total=total))
         if total and share is not None:
             fixed = {"frozen": day, "total": total, "share": share}
-            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))
+            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == row.number).values(fixed))
+
+
+def _batch(
+    number: int, series: str, period: str, suite: str, length: int, total: int | None, share: int | None
+) -> PoolBatch:
+    """Return a batch of the table; an open one has neither total nor share there."""
+    return PoolBatch(number, Pool.of(series, period), SUITES[suite], length, total or 0, share or 0)
 
 
 def drop_part(connection: sa.Connection, number: int, before: date) -> int:
@@ -241,10 +246,10 @@ def drop_part(connection: sa.Connection, number: int, before: date) -> int:
     Return how many reports were dropped: none if nothing is that old.
     """
     batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
-    found = connection.execute(batch).one_or_none()
-    if found is None or (found.frozen is not None and found.frozen >= before):
+    row = connection.execute(batch).one_or_none()
+    if row is None or (row.frozen is not None and row.frozen >= before):
         return 0
-    frozen, share = found
+    frozen, share = row
     old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
     first = sa.select(SEALED.c.digest).where(*old).order_by(SEALED.c.digest).limit(share or _AT_ONCE).subquery()
     last = sa.select(sa.func.max(first.c.digest)).scalar_subquery()

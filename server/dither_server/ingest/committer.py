@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 
-from dither_serving.committer import Committer, Limits
+from dither_serving.committer import Committer
 from dither_serving.logs import OnceAMinute
 from dither_serving.problems import StoreError
+from dither_serving.settings import ServerSettings
 
 from ..prometheus import Prometheus
 from ..store import Refusal, Upload, UploadOutcome
@@ -28,7 +29,7 @@ _STRANGE = 16
 
 
 class ReportCommitter(Committer[Upload, UploadOutcome]):
-    """A committer that forgets batch ids ``horizon`` days after they were received, some after each commit.
+    """A committer that forgets batch ids when they are older than the horizon of the settings, some after each commit.
 
     Deleting a few at a time delays no commit for long.
     """
@@ -37,13 +38,12 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
         self,
         store: CommitsReports,
         today: Callable[[], date],
-        limits: Limits,
-        horizon: timedelta,
+        settings: ServerSettings,
         prometheus: Prometheus | None = None,
     ) -> None:
-        super().__init__(store, today, limits, prometheus)
+        super().__init__(store, today, settings, prometheus)
         self._ids = store
-        self._horizon = horizon
+        self._horizon = timedelta(days=settings.horizon)
         self._forgotten: date | None = None
         self.refusals = RefusalCounts(today, self.wake_for_chore)
 

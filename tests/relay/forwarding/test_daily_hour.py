@@ -1,6 +1,6 @@
 from datetime import UTC, date, datetime, time, timedelta
 
-from dither_relay.forwarding.forwarder import following, is_due, latest
+from dither_relay.forwarding import following, is_due, latest
 
 AT = time(3, tzinfo=UTC)
 DAY = date(2026, 3, 29)  # on which many clocks change

@@ -2,21 +2,17 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
-from dither_relay.forwarding.forwarder import Forwarder
-from dither_relay.forwarding.rounds import Rounds, Rules
+from dither_relay.forwarding import Forwarder
 from dither_relay.store import RelayStore
 from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
-from relay.relaying import PATIENCE, POOLS, hold, rows, stored, waiting
-
-AT = time(3, tzinfo=UTC)
+from relay.relaying import PATIENCE, POOLS, config, hold, rows, stored, waiting
 
 
 class Clock:
@@ -53,15 +49,8 @@ def hold_today(store: RelayStore, sealed: Sequence[bytes]) -> None:
 
 
 def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> Forwarder:
-    asked, rules = CollectorClient(collector.url, "", PATIENCE), Rules(5, 14, 45)
-    calendar = Calendar(lambda: clock.now().date(), 1, 14)
-    return Forwarder(
-        store,
-        lambda goes_on: Rounds(store, asked, rules, calendar, lambda: store.day or clock.now().date(), goes_on),
-        AT,
-        clock.now,
-        clock.monotonic,
-    )
+    settings = config(Path(), collector.url, now=clock.now)
+    return Forwarder(settings, store, CollectorClient(collector.url, "", PATIENCE), clock.monotonic)
 
 
 def test_forwarder_posts_at_the_hour_once(tmp_path: Path) -> None:

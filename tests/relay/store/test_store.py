@@ -1,9 +1,7 @@
 """The relay's store: each report once, batches that freeze, and what is left behind."""
 
-import os
 import random
 import sqlite3
-import stat
 import threading
 from contextlib import closing
 from datetime import timedelta
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from dither_relay.forwarding.rounds import body_of, reports_per_body
+from dither_relay.forwarding import body_of, reports_per_body
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
@@ -34,7 +32,7 @@ from relay.relaying import (
 )
 from server.database import execute, listening
 
-CUT: Cut = lambda pool, total: reports_per_body(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
+CUT: Cut = lambda batch: reports_per_body(batch, 7, 1 << 20) if batch.total >= 5 else None  # noqa: E731
 
 
 def bodies(store: RelayStore) -> list[bytes]:
@@ -42,31 +40,9 @@ def bodies(store: RelayStore) -> list[bytes]:
     made = []
     for batch in store.frozen():
         while body := store.body(batch):
-            made.append(body_of(batch, [row.sealed for row in body]))
+            made.append(body_of(batch, list(body.values())))
             store.leave(batch, body, TODAY, 0)
     return made
-
-
-@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
-def test_nobody_else_may_read_what_waits(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        with stored(tmp_path) as store:
-            hold(store, rows(3))
-            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    finally:
-        os.umask(before)
-    assert {"relay.db", "relay.db-wal", "relay.db-shm"} <= modes.keys()
-    assert set(modes.values()) == {0o600}
-
-
-def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
-    with stored(tmp_path):
-        pass
-    (tmp_path / "relay.db").chmod(0o640)
-    with stored(tmp_path) as store:
-        hold(store, rows(1))
-    assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o640
 
 
 def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> None:
@@ -146,7 +122,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
             hold(store, some[start : start + 97])
             hold(store, others[start // 2 : start // 2 + 49], pool=2)
         assert all(row in bytes_of(tmp_path) for row in some[:50])
-        store.freeze(TODAY, lambda pool, _: 100 if pool.pool != LAYOUT else None, None)
+        store.freeze(TODAY, lambda batch: 100 if batch.pool != LAYOUT else None, None)
         for batch in store.frozen():
             while body := store.body(batch):
                 store.leave(batch, body, TODAY, 0)
@@ -171,28 +147,31 @@ def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> N
 
 def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        numbers = {(one.digest, one.length): one.number for one in store.pools()}
-        assert len(numbers) == 3
+        numbers = store.pools()
+        assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]
         hold(store, rows(3))
         store.list_pools(LISTED[1:], LIMITS)
-        assert len(store.pools()) == 2
+        assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
         assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
         longer = [ListedPool(one.digest, one.suite, one.length + 1) for one in LISTED]
         store.list_pools(longer, LIMITS)
-        assert {(one.digest, one.length - 1): one.number for one in store.pools()} == numbers
+        assert store.pools() == {
+            digest: {length + 1: number for length, number in by_length.items()}
+            for digest, by_length in numbers.items()
+        }
 
 
 def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         assert [one.is_named for one in store.held()] == [False] * 3
         assert b"theme" not in bytes_of(tmp_path)
-        before = {one.digest: one.number for one in store.pools()}
+        before = store.pools()
         hold(store, rows(3))
         assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.digest}
         store.list_pools(LISTED, LIMITS)
         hold(store, rows(3, 1), pool=2)
         assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.series}
-        assert {one.digest: one.number for one in store.pools()} == before
+        assert store.pools() == before
 
 
 def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
@@ -203,10 +182,10 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
 
     with stored(tmp_path) as store:
         hold(store, rows(3))  # of the first pool
-        (first, *_), seen = store.pools(), 3
+        first, seen = store.pools()[THEME.digest][LENGTH], 3
         for turn in range(6):
             store.list_pools(others(turn), LIMITS)
-            numbers = [one.number for one in store.pools()]
+            numbers = [number for by_length in store.pools().values() for number in by_length.values()]
             assert len(numbers) == 200
             assert min(numbers) > seen
             seen = max(numbers)
@@ -215,7 +194,7 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
         store.list_pools(LISTED, LIMITS)
         store.list_pools(LISTED, LIMITS)
         assert len(store.held()) <= 4  # these, and the one of the highest number
-        assert first in store.pools()
+        assert store.pools()[THEME.digest][LENGTH] == first
         assert waiting(store) == [(3, 0, 0, 0)]
 
 
@@ -224,7 +203,7 @@ def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None
     with stored(tmp_path) as store:
         before = store.pools()
         store.list_pools([], LIMITS)
-        assert store.pools() == []
+        assert store.pools() == {}
         store.list_pools(LISTED, LIMITS)
         assert store.pools() == before
 
@@ -288,17 +267,6 @@ def test_a_database_that_no_relay_has_made(tmp_path: Path) -> None:
     (tmp_path / "relay.db").touch()
     with pytest.raises(ParameterError, match="holds no dither tables; a relay has not run on it yet"):
         RelayStore(url_of(tmp_path), create=False)
-
-
-def test_nothing_is_held_of_a_group_that_fails(tmp_path: Path) -> None:
-    with stored(tmp_path) as store, closing(sqlite3.connect(tmp_path / "relay.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="locked"):
-            hold(store, rows(3))
-        other.execute("ROLLBACK")
-        assert waiting(store) == []
-        hold(store, rows(3))
-        assert waiting(store) == [(3, 0, 0, 0)]
 
 
 def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ import pytest
 from dither_server.ingest.committer import ReportCommitter
 from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
-from dither_serving.committer import ClosedError, Limits, QueueFullError
+from dither_serving.committer import QueueFullError
+from dither_serving.settings import ServerSettings
 from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
-HORIZON = timedelta(days=40)
+HORIZON = timedelta(days=ServerSettings().horizon)
 
 
 class Gate:
@@ -73,7 +74,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def committer(gate: Gate) -> Iterator[ReportCommitter]:
-    committer = ReportCommitter(gate, lambda: TODAY, Limits(queue=3, group=2), HORIZON)
+    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(queue_limit=3, group_limit=2))
     yield committer
     gate.let(100)
     committer.close()
@@ -157,17 +158,17 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     gate.let(100)
     closing.join(PATIENCE)
     assert all(answer.done() and answer.result() is COUNTED for answer in answers)
-    with pytest.raises(ClosedError):
+    with pytest.raises(StoreError, match="shutting down"):
         submitted(committer, upload())
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_committer_that_never_started_closes_at_once() -> None:
-    ReportCommitter(Gate(), lambda: TODAY, Limits(1, 1), HORIZON).close()
+    ReportCommitter(Gate(), lambda: TODAY, ServerSettings()).close()
 
 
 def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
-    committer = ReportCommitter(store, lambda: TODAY, Limits(queue=1000, group=7), HORIZON)
+    committer = ReportCommitter(store, lambda: TODAY, ServerSettings(queue_limit=1000, group_limit=7))
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
@@ -177,7 +178,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
-        committer = ReportCommitter(store, lambda: TODAY, Limits(10, 10), HORIZON)
+        committer = ReportCommitter(store, lambda: TODAY, ServerSettings())
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
         committer.close()
     assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
@@ -185,7 +186,7 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
 
 
 def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
-    committer = ReportCommitter(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10), HORIZON)
+    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(queue_bytes=10))
     answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()
     answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
@@ -200,7 +201,7 @@ def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
 
 def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
     days = [TODAY]
-    committer = ReportCommitter(gate, lambda: days[-1], Limits(), HORIZON)
+    committer = ReportCommitter(gate, lambda: days[-1], ServerSettings())
     gate.let(4)
     for _ in range(3):
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
@@ -229,7 +230,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
                 last.set()
             return steps.count("forget") < 4
 
-    made = ReportCommitter(Busy(), lambda: TODAY, Limits(), HORIZON)
+    made = ReportCommitter(Busy(), lambda: TODAY, ServerSettings())
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
@@ -237,7 +238,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
-    committer = ReportCommitter(gate, lambda: TODAY, Limits(), HORIZON)
+    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings())
     for _ in range(1000):
         committer.refusals.add("malformed", "theme", THEME.version, is_ours=True)
     committer.refusals.add("unauthorized")

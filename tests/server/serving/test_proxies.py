@@ -41,6 +41,7 @@ def test_a_peer_is_an_address_or_the_one_that_a_declared_proxy_names() -> None:
         ("10.0.0.1", "198.51.100.4", "198.51.100.4"),
         ("10.0.0.1", "2001:db8::1:2:3:4", "2001:db8::/64"),
         ("2001:db8:0:0:7::1", None, "2001:db8::/64"),
+        ("::ffff:192.0.2.1", None, "192.0.2.1"),
         ("10.0.0.1", None, "unknown"),
         ("", None, "unknown"),
     ):

@@ -1,1 +1,0 @@
-"""Forward waiting reports to the collector: at which hour, cut into which bodies, and with which retries."""
