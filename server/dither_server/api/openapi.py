@@ -9,8 +9,8 @@ from flask import Flask
 from dither_serving.problems import MEDIA_TYPE, Kind
 
 from ..access.roles import Role
-from ..json_schema import Json, Schema
 from ..reading.parameters import Parameter
+from ..reading.schemas import Json, Schema
 from .routing import Route, Success
 from .schemas import PROBLEM
 

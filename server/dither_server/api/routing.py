@@ -26,10 +26,10 @@ from dither_shared import Metric
 from ..access.roles import Role
 from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
-from ..json_schema import Json, Schema
 from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check
 from ..reading.parameters import Parameters
 from ..reading.query import ListQuery
+from ..reading.schemas import Json, Schema
 
 View = Callable[..., ResponseReturnValue]
 

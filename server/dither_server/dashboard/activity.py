@@ -8,8 +8,7 @@ from dither_shared import Metric
 from dither_shared.metrics.period import STEPS
 
 from ..analysis.columns import Table
-from ..reading.summaries.summary import percent_ticks
-from ..reading.summaries.svg import Drawing, ReportBar, bars_of_days, drawing_of, scale_top
+from ..reading.summaries.view import Drawing, ReportBar, bars_of_days, drawing_of, percent_ticks, scale_top
 from .card import question_of
 
 FEW = 6

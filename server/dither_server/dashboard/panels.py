@@ -13,7 +13,7 @@ from ..reading.estimates import EstimateReader
 from ..reading.limiter import effort
 from ..reading.query import Query
 from ..reading.sources import Subgroup, parts_by
-from ..reading.summaries.summary import PageRequest, PointEstimate
+from ..reading.summaries.view import PageRequest, PointEstimate
 from ..store import Store
 from .card import MetricCard
 

@@ -24,7 +24,7 @@ from dither_shared import Metric
 
 from ..analysis.columns import Column, Table
 from ..store import Basis, Store
-from .query import EstimateQuery
+from .query import Query
 from .summaries import summary_of
 from .summaries.summary import CollectedReports
 
@@ -269,8 +269,8 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
-            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {})
-            table = summary.table(survey, EstimateQuery(), summary.estimate)
+            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {}, summary.estimate)
+            table = summary.table(survey, Query())
             rows = summary.daily_rows(table)
             store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
             yield day

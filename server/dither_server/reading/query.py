@@ -72,6 +72,9 @@ _DISTINCT = "Assume that all reports come from different people, which makes err
 
 T = TypeVar("T")
 
+Span = tuple[date | None, date | None]
+"""Days, both included; None is the first or the last with reports."""
+
 
 @dataclass(frozen=True)
 class _Selection:
@@ -150,6 +153,11 @@ class EstimateQuery(Parameters):
     def __post_init__(self) -> None:
         _in_order(self.since, self.until, "since")
         _ = self.selection
+
+    @property
+    def span(self) -> Span:
+        """The days that are asked for."""
+        return self.since, self.until
 
     @property
     def selection(self) -> _Selection:

@@ -13,8 +13,7 @@ from ...reading.estimates import EstimateReader
 from ...reading.query import RetentionQuery, TrendQuery
 from ...reading.sources import part_of
 from ...reading.summaries import summary_of
-from ...reading.summaries.summary import PageRequest
-from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
+from ...reading.summaries.view import PageRequest, ReportBar, TimeSeries, bars_of_days
 from ...store import Store
 from ..activity import RetentionView, retention_of
 from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of

@@ -1,6 +1,6 @@
 """Shares of values: the summary of listed answers and of candidate strings."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from statistics import NormalDist
@@ -22,16 +22,15 @@ from ...estimation.confidence import level_of_each
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
-from .schemas import ABOUT, optional_weighted
-from .shares_view import FEW, SharesView, time_series
-from .summary import CollectedReports, EstimateView, Estimator, Span, Steps, Summary, TextTable
-from .svg import TimeSeries
+from ..query import Combination, Comparison, Query, TrendQuery, WatchQuery
+from ..schemas import ABOUT, Json, Schema, closed, list_of, optional_weighted
+from .shares_view import FEW, SharesView
+from .summary import CollectedReports, Summary
 from .terminal_text import (
     TOO_FEW,
+    TextTable,
     change_words,
     head_line,
     interval,
@@ -43,6 +42,7 @@ from .terminal_text import (
     trend_line,
     weights_lines,
 )
+from .view import EstimateView
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FALSE = f"{100 * FALSE_DISCOVERIES:g}%"
@@ -69,7 +69,7 @@ FIELDS: Json = {
 """The fields of an estimate of shares."""
 
 
-class Shares(Summary[Estimate]):
+class Shares(Summary):
     """The share of each value, with its errors and verdict."""
 
     columns: ClassVar[Sequence[Column]] = (*SHARES, *WEIGHTED)
@@ -89,34 +89,27 @@ class Shares(Summary[Estimate]):
         """Return the cost that its decoder states."""
         return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return ``estimate_table``."""
-        asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
-        if asked.quantile or asked.at:
+        if query.quantile or query.at:
             raise ParameterError(
-                "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
+                "quantile" if query.quantile else "at", f"{survey.metric.name} does not ask for a number"
             )
         table = estimate_table(
             survey.metric,
             survey.tally,
             survey.days,
-            asked.confidence,
-            candidates,
-            simultaneous=asked.simultaneous,
-            forged=asked.forged,
+            query.confidence,
+            survey.candidates,
+            simultaneous=query.simultaneous,
+            forged=query.forged,
             refused=survey.refused,
-            estimator=estimator,
+            estimator=survey.estimator,
         )
         if survey.weighting is None:
             return table
-        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - asked.confidence
-        if asked.simultaneous:
+        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - query.confidence
+        if query.simultaneous:
             _, alpha = level_of_each(mechanism, len(labels), alpha)
         known = np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64))  # the reports say something
         found = weighted_shares(mechanism, labels, survey.weighting, alpha)
@@ -124,31 +117,20 @@ class Shares(Summary[Estimate]):
         about = {**table.about, "weights": survey.weighting.about}
         return replace(table, about=about, columns={**table.columns, **weighted})
 
-    def compare(
-        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
-    ) -> Table:
+    def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
         """Return ``compared``."""
-        first, second = (self.table(side, query, estimator) for side in sides)
+        first, second = (self.table(side, Query(confidence=query.confidence)) for side in sides)
         mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
         return compared(first, second, mechanisms, query.confidence, query.change)
 
-    def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
-    ) -> Table:
+    def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
         """Return ``combined``."""
-        versions = [
-            Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)
-            for survey in surveys
-        ]
+        alone = Query(confidence=query.confidence)
+        versions = [Version(self.table(one, alone), one.metric.mechanism, one.tally.repeats) for one in surveys]
         return combined(name, versions, query.confidence)
 
     def trend(
-        self,
-        metric: Metric,
-        count: int,
-        steps: Iterable[TrendStep[Estimate]],
-        query: TrendQuery,
-        places: Indices | None,
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[Any]], query: TrendQuery, places: Indices | None
     ) -> Table:
         """Return the trend of the values."""
         return trend(metric, count, steps, query.confidence, places)
@@ -172,18 +154,6 @@ class Shares(Summary[Estimate]):
     def needs_simultaneous_intervals(self, metric: Metric) -> bool:
         """Return whether there are many values."""
         return len(metric.labels) > FEW
-
-    def time_series(
-        self,
-        metric: Metric,
-        view: EstimateView,
-        over: Steps,
-        estimate: Callable[[Span], Estimate],
-        query: Query,
-    ) -> TimeSeries | None:
-        """Return the lines of the most frequent values that are shown."""
-        shown = view.found.shown if isinstance(view, SharesView) else []
-        return time_series(metric, shown, over, self.effort(metric), estimate, query.confidence)
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent.

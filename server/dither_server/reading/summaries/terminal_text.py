@@ -1,11 +1,20 @@
-"""Lines of text that answers of several kinds have in common, for terminals."""
+"""Answers for terminals, and the lines of text that several kinds have in common."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dither_shared.counted import counted
 
 TOO_FEW = "Too few reports to say anything: whatever people answered, the intervals would cover everything possible."
+
+
+class TextTable(NamedTuple):
+    """An answer for a terminal: lines, a table whose first row is its head, lines below it, and further tables."""
+
+    before: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    after: Sequence[str] = ()
+    more: Sequence["TextTable"] = ()
 
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:

@@ -19,7 +19,7 @@ from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.sources import Subgroup
 from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES, CrossingsView
-from dither_server.reading.summaries.summary import PageRequest
+from dither_server.reading.summaries.view import PageRequest
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.collecting import TODAY, config, environment, upload
