@@ -21,7 +21,6 @@ from ..reading.schemas import Json, Schema
 from ..reading.sources import folded
 from ..reading.summaries import summary_of
 from . import schemas
-from .openapi import openapi
 from .routing import (
     COSTLY,
     Success,
@@ -31,6 +30,7 @@ from .routing import (
     described,
     listing,
     metric_named,
+    openapi,
     streamed,
     version_named,
 )

@@ -17,8 +17,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.api import schemas
-from dither_server.api.openapi import openapi
 from dither_server.api.routes import routes
+from dither_server.api.routing import openapi
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
 from dither_server.reading.schemas import Schema

@@ -78,7 +78,7 @@ class _CrossTable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CrossingsView(SharesView):
+class _CrossingsView(SharesView):
     """A crossing as grids. Its pairs are a list, too."""
 
     template: ClassVar[str] = "kinds/crossings.html"
@@ -166,7 +166,7 @@ class Crossings(Shares):
         ),
         "values": FIELDS["values"],
     }))  # fmt: skip
-    shown_by: ClassVar[type[EstimateView]] = CrossingsView
+    shown_by: ClassVar[type[EstimateView]] = _CrossingsView
     cheaper: ClassVar[str] = "cross questions with fewer answers"
 
     def effort(self, metric: Metric) -> int:

@@ -65,7 +65,7 @@ _POISONING = {
 
 
 @dataclass(frozen=True)
-class DiscoveryView(SharesView):
+class _DiscoveryView(SharesView):
     """The strings that are ``found`` and shown."""
 
     template: ClassVar[str] = "kinds/discovery.html"
@@ -134,7 +134,7 @@ class Discoveries(Summary):
         "poisoning": closed(_POISONING),
         "values": list_of(schemas_of(COLUMNS)),
     }))  # fmt: skip
-    shown_by: ClassVar[type[EstimateView]] = DiscoveryView
+    shown_by: ClassVar[type[EstimateView]] = _DiscoveryView
     searched: ClassVar[bool] = True
     cheaper: ClassVar[str] = "declare a smaller alphabet or length"
 

@@ -17,7 +17,7 @@ from ...estimation.numeric.tabulated import law_of
 from ..query import Span
 from .number_changes import trend
 from .number_scale import Scale
-from .view import HEIGHT, WIDTH, EstimateView, PointEstimate, SeriesLine, Steps, StepText, TimeSeries, drawing_of
+from .view import HEIGHT, WIDTH, EstimateView, PointEstimate, SeriesLine, Steps, TimeSeries, drawing_of
 
 _BARS = 20
 """Maximum bars of the histogram; a grid of fewer steps has fewer. Each sums shares that are known badly one by one."""
@@ -221,7 +221,7 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> SeriesLine
     texts = []
     for point, unknown in zip(row["points"], wide, strict=True):
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
-        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
+        texts.append((f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "drifts" if row["drift"] else ""
     name = "geometric mean" if scale.log and row["value"] == "mean" else _NAMES.get(row["value"], row["value"])
     return SeriesLine(name, texts, drift, drawing_of(places, days))

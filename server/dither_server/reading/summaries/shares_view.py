@@ -25,7 +25,6 @@ from .view import (
     PointEstimate,
     SeriesLine,
     Steps,
-    StepText,
     TimeSeries,
     drawing_of,
     page_of,
@@ -211,7 +210,7 @@ def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> SeriesL
     for point, verdict in zip(row["points"], verdicts(*sides), strict=True):
         low, high = point["low"], point["high"]
         interval = "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
-        texts.append(StepText(percent_text(point["frequency"]), interval, verdict == "too-few"))
+        texts.append((percent_text(point["frequency"]), interval, verdict == "too-few"))
     drift = ""
     if row["drift"]:
         drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"

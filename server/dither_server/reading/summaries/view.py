@@ -159,20 +159,15 @@ class Drawing:
     slots: Sequence[_Slot]
 
 
-class StepText(NamedTuple):
-    """An estimate of one day or week in words, with its interval; ``unknown`` if that is too wide to say anything."""
-
-    text: str
-    interval: str
-    unknown: bool
-
-
 @dataclass(frozen=True)
 class SeriesLine:
-    """A value over time: its name, its estimates in words, what is said of its drift, and its drawing."""
+    """A value over time: its name, its ``steps``, what is said of its drift, and its drawing.
+
+    A step is its estimate and its interval in words, and whether that is too wide to say anything.
+    """
 
     name: str
-    steps: Sequence[StepText]
+    steps: Sequence[tuple[str, str, bool]]
     drift: str
     drawing: Drawing
 

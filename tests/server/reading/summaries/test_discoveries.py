@@ -1,6 +1,7 @@
 """A discovery as the API's answer, on a page and on a terminal."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from dither_server.analysis.columns import names_of
 from dither_server.estimation.strings.reach import reach
 from dither_server.reading.query import Combination, Comparison, Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
+from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, reach_text
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.reading.summaries.view import PageRequest
 from dither_server.tally.repeats import Repeats
@@ -89,10 +90,8 @@ def test_cost_grows_with_the_prefixes_tried() -> None:
     assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
 
 
-def viewed(survey: CollectedReports, request: PageRequest) -> DiscoveryView:
-    view = DISCOVERIES.view(survey, Query(), request)
-    assert isinstance(view, DiscoveryView)
-    return view
+def viewed(survey: CollectedReports, request: PageRequest) -> Any:
+    return DISCOVERIES.view(survey, Query(), request)
 
 
 def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
