@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache, partial
-from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from dither_shared import Metric, ParameterError
-from dither_shared.metrics.period import first_day, last_day
 
 from ..analysis.columns import Table
 from ..analysis.population import Population
@@ -30,6 +28,7 @@ from .sources import (
     about_sealed,
     both_sides,
     folded,
+    has_same_question,
     has_stratum,
     key_of,
     part_of,
@@ -51,9 +50,10 @@ class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
     An answer is computed from one snapshot, so its numbers are of one moment. An answer that would cost more than
-    ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each part that
-    is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an estimate of a tally,
-    by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use from many threads.
+    ``limit`` (``limiter``; None: no limit) is refused before it is begun. ``demand`` is called with the cost of each
+    part that is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an
+    estimate of a tally, by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use
+    from many threads.
     """
 
     def __init__(
@@ -78,10 +78,11 @@ class EstimateReader:
         Raises Problem if it costs too much, and whatever the metric's summary and the store raise.
         """
         part, history = part_of(metric, query.strata, query.names()), self._store.history(metric, *query.span)
-        shown = query.selection.count(len(metric.labels if candidates is None else candidates))
+        shown = query.count(len(metric.labels if candidates is None else candidates))
         cost = self._cost(metric, history, shown, steps=_tallies(metric, query), extra_rows=True)
         planned = [Source.of(metric, part, history, query.span, query)]
-        require_weights(self._population, metric, planned)
+        if query.weighted:
+            require_weights(self._population, metric, planned)
         ((source, whole),) = self._tables(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
@@ -101,13 +102,14 @@ class EstimateReader:
         spans: list[Span] = [(day, day) for day in history.days(part.places)] if query.by_day else [query.span]
         labels = metric.labels if candidates is None else candidates
         steps = len(spans) * len(parts) * _tallies(metric, query)
-        cost = self._cost(metric, history, query.selection.count(len(labels)), steps=steps, extra_rows=True)
+        cost = self._cost(metric, history, query.count(len(labels)), steps=steps, extra_rows=True)
         places = None
-        if not query.selection.everything:
+        if not query.shows_all:
             places = self._places(Source.of(metric, part, history, query.span, query), query, labels)
         planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
-        require_weights(self._population, metric, sources)
+        if query.weighted:
+            require_weights(self._population, metric, sources)
         asked = _of_table(query, places)
         missing = sum(key_of([one], candidates, *asked) not in self._cache for one in sources)
         # All of it before the first step, because once a part is sent nothing can be refused any more.
@@ -153,11 +155,10 @@ class EstimateReader:
         if first.version == second.version and sides[0].overlaps(sides[1]):
             query = query.apart(lambda: max(self._store.history(first).days(sides[0].places), default=None))
         spans: list[Span] = [query.span, (query.other_since, query.other_until)]
-        sources, cost = list[Source](), 0
-        for side, part, span in zip((first, second), sides, spans, strict=True):
-            source, price = self._planned(side, part, span, query)
-            sources.append(source)
-            cost += price
+        planned = [
+            self._planned(side, part, span, query)
+            for side, part, span in zip((first, second), sides, spans, strict=True)
+        ]
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
@@ -168,7 +169,8 @@ class EstimateReader:
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
             return replace(table, about={**table.about, "sides": about})
 
-        return self._chosen(self._answer(sources, ("compare", query), cost, compared), query, "first")
+        table = self._answer(planned, ("compare", query), compared)
+        return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: Combination) -> Table:
         """Return the combined versions of the metric's kind; the top values are those of the combined shares.
@@ -180,33 +182,32 @@ class EstimateReader:
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
         if query.same_question:
-            versions = [one for one in versions if _same_question(named, one)]
-        sources, cost = list[Source](), 0
-        for metric in versions:
-            source, price = self._planned(metric, part_of(metric, query.strata), query.span, query, steps=len(versions))
-            sources.append(source)
-            cost += price
+            versions = [one for one in versions if has_same_question(named, one)]
+        planned = [
+            self._planned(one, part_of(one, query.strata), query.span, query, steps=len(versions)) for one in versions
+        ]
         asked = ("combine", named.version, query)
-        table = self._answer(sources, asked, cost, lambda surveys: summary.combine(named.name, surveys, query))
+        table = self._answer(planned, asked, lambda surveys: summary.combine(named.name, surveys, query))
         about = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **about}), query)
 
     def estimate_view(self, metric: Metric, query: Query, part: Subgroup, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
-        source, cost = self._planned(metric, part, query.span, query, steps=_tallies(metric, query), extra_rows=True)
-        require_weights(self._population, metric, [source])
+        planned = self._planned(metric, part, query.span, query, steps=_tallies(metric, query), extra_rows=True)
+        if query.weighted:
+            require_weights(self._population, metric, [planned[0]])
         summary = summary_of(metric)
         return self._answer(
-            [source], ("view", query, request), cost, lambda surveys: summary.view(surveys[0], query, request)
+            [planned], ("view", query, request), lambda surveys: summary.view(surveys[0], query, request)
         )
 
     def trend(self, metric: Metric, query: TrendQuery) -> Table:
         """Return the trend of a metric version; the most frequent values are those over all of the days."""
         part, history = part_of(metric, query.strata, query.names()), self._store.history(metric, *query.span)
-        spans = _steps(history, query, part)
-        self._cost(metric, history, query.selection.count(len(metric.labels)), steps=len(spans))
+        spans = query.spans(history.days(part.places))
+        self._cost(metric, history, query.count(len(metric.labels)), steps=len(spans))
         places = None
-        if not query.selection.everything:
+        if not query.shows_all:
             places = self._places(Source.of(metric, part, history, query.span, query), query, metric.labels)
         estimate = self.estimates(metric, query, part, history)
         steps = (TrendStep(*span, estimate(span)) for span in spans)
@@ -238,9 +239,10 @@ class EstimateReader:
             looks.append(look(day, total))
         before = look(query.reference_until or query.first, reference)
         table = summary.watched(metric, before, looks, query)
+        ends = [[day and str(day) for day in source.slice.days] for source in sources]
         sides = [
-            {"since": _iso(one.slice.days[0]), "until": _iso(one.slice.days[1]), "reports": one.slice.total}
-            for one in sources
+            {"since": since, "until": until, "reports": source.slice.total}
+            for source, (since, until) in zip(sources, ends, strict=True)
         ]
         about = {"metric": metric.name, "version": metric.version, "reference": sides[0], **sides[1]}
         return replace(table, about={**about, **part.about, **table.about})
@@ -251,16 +253,17 @@ class EstimateReader:
         part = part_of(metric, query.strata, query.names())
         end = min(query.until or date.max, date.fromordinal(today.toordinal() - 1))
         history = self._store.history(metric, None, end)
-        weeks = [week for week in _steps(history, TrendQuery(step="week"), part) if week[1] <= end]
-        cost = self._cost(metric, history, len(metric.labels), steps=max(len(weeks), 1))
-        planned = [Source(metric, part, history.slice(*week, part.places), distinct=True) for week in weeks]
+        weeks = [week for week in TrendQuery(step="week").spans(history.days(part.places)) if week[1] <= end]
+        steps = max(len(weeks), 1)
+        cost = self._cost(metric, history, len(metric.labels), steps=steps) // steps
+        planned = [(Source(metric, part, history.slice(*week, part.places), distinct=True), cost) for week in weeks]
 
         def made(collected: Sequence[CollectedReports]) -> Table:
             found = [Week(week[0], one.tally) for week, one in zip(weeks, collected, strict=True)]
             table = retained(metric, found, query.since, query.confidence)
             return replace(table, about={**table.about, **part.about})
 
-        return self._answer(planned, ("retention", metric.version, query), cost, made)
+        return self._answer(planned, ("retention", metric.version, query), made)
 
     def estimates(
         self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE, history: History | None = None
@@ -271,16 +274,15 @@ class EstimateReader:
 
     def spans(self, metric: Metric, query: TrendQuery, part: Subgroup = EVERYONE) -> list[tuple[date, date]]:
         """Return the days, weeks or months with reports; oldest first."""
-        return _steps(self._store.history(metric, *query.span), query, part)
+        return query.spans(self._store.history(metric, *query.span).days(part.places))
 
     def _estimate(self, source: Source, labels: tuple[str, ...], confidence: float) -> Any:
         """Return the estimates of a source, without metadata."""
-        asked, cost = ("estimate", confidence, False), effort(source.metric)
 
         def computed(collected: Sequence[CollectedReports]) -> Any:
             return self._compute(source.metric, labels, collected[0].tally, confidence, False)
 
-        return self._answer([source], asked, cost, computed, labels)
+        return self._answer([(source, effort(source.metric))], ("estimate", confidence, False), computed, labels)
 
     def _cost(self, metric: Metric, history: History, shown: int, *, steps: int = 1, extra_rows: bool = False) -> int:
         """Return the cost of an answer of that many steps. Raises Problem if it is too high."""
@@ -299,20 +301,20 @@ class EstimateReader:
     ) -> tuple[Source, int]:
         """Return a source as it is now, and the cost of an answer about it. Raises Problem if that is too high."""
         history = self._store.history(metric, *span)
-        shown = query.selection.count(len(metric.labels))
+        shown = query.count(len(metric.labels))
         cost = self._cost(metric, history, shown, steps=steps, extra_rows=extra_rows)
         return Source.of(metric, part, history, span, query), cost
 
     def _answer(
         self,
-        planned: Sequence[Source],
+        planned: Sequence[tuple[Source, int]],
         asked: tuple[object, ...],
-        cost: int,
         make: Callable[[Sequence[CollectedReports]], T],
         labels: tuple[str, ...] | None = None,
     ) -> T:
-        """Return the answer to what is ``asked`` of some sources: from the cache, or computed from one snapshot."""
-        ((_, answer),) = self._answers([planned], labels, asked, cost, lambda _, collected: make(collected))
+        """Return the answer to what is ``asked`` of sources, each with its cost."""
+        sources, cost = [source for source, _ in planned], sum(cost for _, cost in planned)
+        ((_, answer),) = self._answers([sources], labels, asked, cost, lambda _, collected: make(collected))
         return answer
 
     def _answers(
@@ -366,12 +368,12 @@ class EstimateReader:
         return CollectedReports(metric, tally, source.slice.days, dict(source.slice.refused), remembered, weighting)
 
     def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
-        if query.selection.everything:
+        if query.shows_all:
             return table
         if "value" not in table.columns:
             raise _nothing_to_choose()
         labels = cast("Sequence[str]", table.columns["value"])
-        return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
+        return table.chosen(query.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
     def _places(self, source: Source, query: EstimateQuery, labels: tuple[str, ...]) -> Indices:
         """Return which values are shown in each step of an answer."""
@@ -382,7 +384,7 @@ class EstimateReader:
             found: Floats = self._estimate(source, labels, query.confidence).frequency
             return found
 
-        return query.selection.places(labels, frequency)
+        return query.places(labels, frequency)
 
 
 def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
@@ -395,24 +397,6 @@ def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
 def _tallies(metric: Metric, query: Query) -> int:
     """Return how many tallies an answer takes: with weights, those of all strata, too."""
     return 1 + (len(metric.strata) if query.weighted and metric.strata else 0)
-
-
-def _steps(history: History, query: TrendQuery, part: Subgroup) -> list[tuple[date, date]]:
-    """Return the days, weeks or months with reports; oldest first."""
-    spans = []
-    for start, _ in groupby(history.days(part.places), lambda day: first_day(day.toordinal(), query.step)):
-        first, last = (date.fromordinal(day) for day in (start, last_day(start, query.step)))
-        spans.append((max(first, query.since or first), min(last, query.until or last)))
-    return spans
-
-
-def _same_question(one: Metric, other: Metric) -> bool:
-    """Return whether two versions of a metric differ in nothing but their noise."""
-    return one.question.domain_digest == other.question.domain_digest and one.strata == other.strata
-
-
-def _iso(day: date | None) -> str | None:
-    return None if day is None else day.isoformat()
 
 
 def _nothing_to_choose() -> ParameterError:

@@ -78,6 +78,11 @@ def has_stratum(metric: Metric, chosen: Chosen) -> bool:
     return all(value in listed.get(name, ()) for name, value in chosen)
 
 
+def has_same_question(one: Metric, other: Metric) -> bool:
+    """Return whether two versions of a metric differ in nothing but their noise."""
+    return one.question.domain_digest == other.question.domain_digest and one.strata == other.strata
+
+
 def parts_by(metric: Metric, part: Subgroup, by: Sequence[str]) -> list[Subgroup]:
     """Return the parts of a part, one for each combination of values of the attributes ``by``; without any, itself.
 

@@ -22,11 +22,11 @@ from ..query import Combination, Comparison, Query, Span
 from ..schemas import ABOUT, NUMBER, Schema, closed, list_of
 from .shares_view import SharesView, share_point
 from .summary import CollectedReports, Summary
-from .terminal_text import TextTable, head_line, odd_lines
+from .terminal_text import TextTable, head_line, interval, odd_lines
 from .view import EstimateView, PointEstimate, Steps
 
 _TRANSFORMED, _TRIED = 160, 24
-"""How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
+"""How many cells, or prefixes tried, cost as much as a value that is shown (``limiter``)."""
 
 _SOUGHT = 0.01
 """The share of people for which the number of reports needed is stated."""
@@ -195,7 +195,12 @@ class Discoveries(Summary):
         head = f"{head_line(answer, reports, ', which allow for the selection')}\n{answer['privacy']}"
         rows = [("string", "share %", "interval", "people")]
         rows += [
-            (row["value"] or '""', _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
+            (
+                row["value"] or '""',
+                _percent(row["frequency"]),
+                interval(row, _percent),
+                f"{max(0, round(row['count'])):,}",
+            )
             for row in answer["values"]
         ]
         return TextTable([head], rows if answer["values"] else [("Nothing was found.",)], _below(answer))
@@ -266,16 +271,12 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
         tried = counted(answer["tried"], "string")
-        lines.append(f"{_interval(rest)}% of people hold none of the {tried} tried.")
+        lines.append(f"{interval(rest, _percent)}% of people hold none of the {tried} tried.")
     lines += odd_lines(answer)
     if answer["poisoning"]["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
         lines.append(f"About {few} would make up a string that nobody holds.")
     return lines
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return f"{_percent(row['low'])} to {_percent(row['high'])}"
 
 
 def _percent(share: float | None) -> str:

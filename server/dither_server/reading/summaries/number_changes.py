@@ -68,7 +68,7 @@ def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: f
     """Return the mean over several versions of one range, weighed by the inverse of their variances.
 
     People who reported under two versions have their answers in common, at most as often as the reports of each period
-    allow; of two permanent draws, which differ, the covariance is thought to be as large, too.
+    allow. Two permanent draws differ, but their covariance is taken to be as large.
     """
     found = [(one, _estimate(one, confidence).mean) for one in surveys]
     known, means = [one for one, mean in found if mean.reports], [mean for _, mean in found if mean.reports]

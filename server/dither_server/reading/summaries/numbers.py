@@ -27,7 +27,18 @@ from .number_changes import combined_means, compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text
 from .summary import CollectedReports, Summary
-from .terminal_text import TextTable, change_words, head_line, odd_lines, reach, side_line, trend_line, weights_lines
+from .terminal_text import (
+    TextTable,
+    change_words,
+    head_line,
+    interval,
+    odd_lines,
+    reach,
+    side_line,
+    trend_line,
+    weighted_cells,
+    weights_lines,
+)
 from .view import EstimateView, PageRequest
 
 _CUTS = 32
@@ -238,7 +249,7 @@ class Numbers(Summary):
         return NumberView(survey.metric, self.table(survey, query), request, survey.estimate(query.confidence))
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return a row for the mean, with ± (``text.reach``) unless the scale is logarithmic, and one per quantile."""
+        """Return a row for the mean, with ± (``reach``) unless the scale is logarithmic, and one per quantile."""
         mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
         before = [
             head_line(answer),
@@ -250,9 +261,25 @@ class Numbers(Summary):
         name = "geometric mean" if scale["log"] else "mean"
         more = ["weighted", "interval"] * ("weights" in answer)
         rows = [("statistic", unit or "value", "±", "interval", *more, "verdict")]
-        rows += [(name, number_text(mean["value"]), half, _interval(mean), *_weighted(mean), mean["verdict"])]
         rows += [
-            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), *_weighted(one), one["verdict"])
+            (
+                name,
+                number_text(mean["value"]),
+                half,
+                interval(mean, number_text),
+                *weighted_cells(mean, number_text),
+                mean["verdict"],
+            )
+        ]
+        rows += [
+            (
+                f"p{100 * one['share']:g}",
+                number_text(one["value"]),
+                "",
+                interval(one, number_text),
+                *weighted_cells(one, number_text),
+                one["verdict"],
+            )
             for one in answer["quantiles"]
         ]
         return TextTable([*before, *weights_lines(answer)], rows, [_RULE, *_doubts(answer)])
@@ -264,7 +291,7 @@ class Numbers(Summary):
         for row in answer["values"]:
             numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
             words = change_words(row, f"{100 * answer['change']:g}% of the range takes")
-            rows.append((row["value"], *numbers, _interval(row), words))
+            rows.append((row["value"], *numbers, interval(row, number_text), words))
         how = (
             f"{100 * answer['confidence']:g}% intervals; changed is reported at an error of {level:.3g} for all "
             f"together"
@@ -349,17 +376,6 @@ def _with_weights(table: Table, metric: Metric, weighting: Weighting) -> Table:
 
 def _weighted_ends(row: Mapping[str, Any]) -> dict[str, Any]:
     return {f"weighted_{end}": row[end] for end in _ENDS}
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
-
-
-def _weighted(row: Mapping[str, Any]) -> list[str]:
-    """Return the weighted number and its interval, if there is one."""
-    if "weighted" not in row:
-        return []
-    return [number_text(row["weighted"]), _interval({end: row[f"weighted_{end}"] for end in _ENDS})]
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:

@@ -40,6 +40,7 @@ from .terminal_text import (
     reach,
     side_line,
     trend_line,
+    weighted_cells,
     weights_lines,
 )
 from .view import EstimateView
@@ -90,7 +91,7 @@ class Shares(Summary):
         return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
     def table(self, survey: CollectedReports, query: Query) -> Table:
-        """Return ``estimate_table``."""
+        """Return the shares (``estimate_table``), and weighted ones if they are asked for."""
         if query.quantile or query.at:
             raise ParameterError(
                 "quantile" if query.quantile else "at", f"{survey.metric.name} does not ask for a number"
@@ -118,13 +119,13 @@ class Shares(Summary):
         return replace(table, about=about, columns={**table.columns, **weighted})
 
     def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
-        """Return ``compared``."""
+        """Return the differences of the shares that both sides list."""
         first, second = (self.table(side, Query(confidence=query.confidence)) for side in sides)
         mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
         return compared(first, second, mechanisms, query.confidence, query.change)
 
     def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
-        """Return ``combined``."""
+        """Return the shares over several versions, weighted by the inverse of their variances."""
         alone = Query(confidence=query.confidence)
         versions = [Version(self.table(one, alone), one.metric.mechanism, one.tally.repeats) for one in surveys]
         return combined(name, versions, query.confidence)
@@ -142,7 +143,7 @@ class Shares(Summary):
 
     def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
         """Return the test of the values that are named, or of all."""
-        places = query.selection.places(metric.labels, lambda: reference.frequency)
+        places = query.places(metric.labels, lambda: reference.frequency)
         chosen = [one.chosen(places) for one in (reference, *looks)]
         labels = [metric.labels[place] for place in places.tolist()]
         return watched(labels, chosen[0], chosen[1:], query.confidence, query.change)
@@ -158,7 +159,7 @@ class Shares(Summary):
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent.
 
-        ± is how far the interval reaches from the estimate (``text.reach``); it may be cut at 0 or 1.
+        ± is how far the interval reaches from the estimate (``terminal_text.reach``); it may be cut at 0 or 1.
         """
         together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
@@ -216,14 +217,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"]
     numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
-    return row["value"], *numbers, *_weighted(row), *found, row["verdict"]
-
-
-def _weighted(row: Mapping[str, Any]) -> list[str]:
-    """Return the weighted share and its interval, if there is one."""
-    if "weighted" not in row:
-        return []
-    return [percent(row["weighted"]), interval({end: row[f"weighted_{end}"] for end in ("low", "high")})]
+    return row["value"], *numbers, *weighted_cells(row), *found, row["verdict"]
 
 
 def _difference(row: Mapping[str, Any], change: float) -> tuple[str, ...]:
