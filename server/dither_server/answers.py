@@ -34,8 +34,8 @@ class AnswersError(DitherError):
     """A collector gave no answer, or refused it; the message says why."""
 
 
-def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> "Answers":
-    """Return the answers of the collector at ``url``, read with a token of the role ``read`` if it asks for one.
+def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> "RemoteMetrics":
+    """Return the metrics of the collector at ``url``, read with a token of the role ``read`` if it asks for one.
 
     Nothing is sent yet. Raises ParameterError for what is no URL or no token, and for a token that would travel
     unencrypted to another machine.
@@ -47,36 +47,57 @@ def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> "An
         raise ParameterError("url", "not encrypted: anybody on the way could read the token; use https")
     if not 0 < timeout < float("inf"):
         raise ParameterError("timeout", f"{timeout!r} is not a number of seconds")
-    return Answers(_Connection(place, token, timeout))
+    return RemoteMetrics(place, token, timeout)
 
 
 @dataclass(frozen=True)
-class _Connection:
-    """Where the collector is; each question is a connection of its own."""
+class RemoteMetrics(Mapping[str, "RemoteMetric"]):
+    """The metrics of a collector by name. Each access asks the collector, over a connection of its own."""
 
     url: CollectorUrl
     token: str | None = field(repr=False)
     timeout: float
 
-    def get(self, *path: str, **asked: object) -> Any:
-        """Return the answer to a question as JSON. Raises AnswersError."""
+    def __getitem__(self, name: str) -> "RemoteMetric":
+        """Return a metric. Raises KeyError if the collector does not ask it, and AnswersError."""
+        try:
+            return RemoteMetric(self, name, self.ask("v1", "metrics", name))
+        except AnswersError as error:
+            if "answered 404" in str(error):
+                raise KeyError(name) from None
+            raise
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the metrics."""
+        return (str(metric["metric"]) for metric in self._listed())
+
+    def __len__(self) -> int:
+        """Return how many metrics there are."""
+        return len(self._listed())
+
+    def _listed(self) -> list[Mapping[str, Any]]:
+        listed: list[Mapping[str, Any]] = self.ask("v1", "metrics")["metrics"]
+        return listed
+
+    def ask(self, *path: str, **parameters: object) -> Any:
+        """Return the collector's answer at a path as JSON. Raises AnswersError."""
         fields = {"User-Agent": f"dither-answers/{VERSION}"}
         if self.token is not None:
             fields["Authorization"] = f"Bearer {self.token}"
         place = "".join(f"/{quote(part, safe='')}" for part in path)
-        query = urlencode([pair for name, value in asked.items() for pair in _pairs(name, value)])
+        query = urlencode([pair for name, value in parameters.items() for pair in _pairs(name, value)])
         try:
             answer = self.url.ask(f"{place}?{query}" if query else place, fields, self.timeout, _LARGEST)
         except NoAnswerError as error:
             raise AnswersError(f"the collector {error}") from None
         try:
-            found = json.loads(answer.body)
+            content = json.loads(answer.body)
         except (ValueError, RecursionError):
             raise AnswersError(f"{place}: answered {answer.status}, and no JSON: is this a collector?") from None
         if answer.status != 200:
-            detail = found.get("detail") if isinstance(found, dict) else None
+            detail = content.get("detail") if isinstance(content, dict) else None
             raise AnswersError(f"{place}: answered {answer.status}: {str(detail)[:_SHOWN]}")
-        return found
+        return content
 
 
 def _pairs(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -92,38 +113,10 @@ def _pairs(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Answers(Mapping[str, "Question"]):
-    """The questions of a collector by name. Each access asks the collector."""
+class RemoteMetric:
+    """A metric; ``about`` is what the collector says of it, such as its values, mechanism and versions."""
 
-    connection: _Connection
-
-    def __getitem__(self, name: str) -> "Question":
-        """Return a question. Raises KeyError if the collector does not ask it, and AnswersError."""
-        try:
-            return Question(self.connection, name, self.connection.get("v1", "metrics", name))
-        except AnswersError as error:
-            if "answered 404" in str(error):
-                raise KeyError(name) from None
-            raise
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the questions."""
-        return (str(one["metric"]) for one in self._listed())
-
-    def __len__(self) -> int:
-        """Return how many questions there are."""
-        return len(self._listed())
-
-    def _listed(self) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = self.connection.get("v1", "metrics")["metrics"]
-        return found
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question; ``about`` is what the collector says of it, such as its values, mechanism and versions."""
-
-    connection: _Connection = field(repr=False)
+    collector: RemoteMetrics = field(repr=False)
     name: str
     about: Mapping[str, Any] = field(repr=False)
 
@@ -137,7 +130,7 @@ class Question:
         """Every version that was collected. Never sum two of them."""
         return list(self.about["versions"])
 
-    def estimate(self, **asked: object) -> "Estimate":
+    def estimate(self, **parameters: object) -> "RemoteEstimate":
         """Return the estimate of all requested days together.
 
         The arguments are the parameters of the API: ``since`` and ``until`` (dates or text), ``confidence``,
@@ -145,37 +138,37 @@ class Question:
         ``strata={"platform": "linux"}``.
         Raises AnswersError, with the collector's reason if it refuses.
         """
-        return Estimate.of(self._asked("estimate", asked))
+        return RemoteEstimate.of(self._ask("estimate", parameters))
 
-    def estimates(self, **asked: object) -> "list[Estimate]":
+    def estimates(self, **parameters: object) -> "list[RemoteEstimate]":
         """Return an estimate for each day (``by_day=True``), or each stratum (``by="platform"``) and all together."""
-        found = self._asked("estimate", asked)
-        return [Estimate.of(one) for one in (found if isinstance(found, list) else [found])]
+        answer = self._ask("estimate", parameters)
+        return [RemoteEstimate.of(one) for one in (answer if isinstance(answer, list) else [answer])]
 
-    def trend(self, **asked: object) -> "Trend":
-        """Return the question over days, or weeks (``step="week"``)."""
-        found = self._asked("trend", asked)
-        steps = found["steps"]
+    def trend(self, **parameters: object) -> "RemoteTrend":
+        """Return the metric over days, or weeks (``step="week"``)."""
+        answer = self._ask("trend", parameters)
+        steps = answer["steps"]
         records = [
             {"value": row["value"], "since": step["since"], "until": step["until"], "reports": step["reports"], **point}
-            for row in found["values"]
+            for row in answer["values"]
             for step, point in zip(steps, row["points"], strict=True)
         ]
-        return Trend(found, records)
+        return RemoteTrend(answer, records)
 
-    def compare(self, **asked: object) -> "Table":
+    def compare(self, **parameters: object) -> "RemoteTable":
         """Return the comparison of two sides: by default of the last week with the one before."""
-        found = self._asked("compare", asked)
-        return Table(found, found["values"])
+        answer = self._ask("compare", parameters)
+        return RemoteTable(answer, answer["values"])
 
-    def _asked(self, what: str, asked: Mapping[str, object]) -> Any:
-        if asked.get("format") is not None:
+    def _ask(self, what: str, parameters: Mapping[str, object]) -> Any:
+        if parameters.get("format") is not None:
             raise ParameterError("format", "does not apply; use to_pandas() or to_arrow()")
-        return self.connection.get("v1", "metrics", self.name, what, **asked)
+        return self.collector.ask("v1", "metrics", self.name, what, **parameters)
 
 
 @dataclass(frozen=True)
-class Table:
+class RemoteTable:
     """An answer: ``about`` is the whole of it as JSON, ``records`` are its rows, with the same keys each."""
 
     about: Mapping[str, Any] = field(repr=False)
@@ -231,7 +224,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Estimate(Table):
+class RemoteEstimate(RemoteTable):
     """What people answered: ``figures`` are shares of values, or a mean and quantiles such as ``p50``.
 
     ``records`` have all columns: of values, or of the mean, quantiles and shares below points, as an export has.
@@ -288,8 +281,8 @@ class Estimate(Table):
 
 
 @dataclass(frozen=True)
-class Trend(Table):
-    """A question over time: a row for each value and step."""
+class RemoteTrend(RemoteTable):
+    """A metric over time: a row for each value and step."""
 
     def plot(self, axes: Any = None) -> Any:
         """Draw a line with its band of intervals for each value; return the axes of matplotlib."""

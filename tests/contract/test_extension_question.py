@@ -6,7 +6,7 @@ It asks for a number of stars, one to five, and its estimate is their average. A
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +22,12 @@ from dither_server.analysis.columns import Column, Table
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.estimation.estimate import debiased
-from dither_server.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
-from dither_server.reading.query import EstimateQuery, Query
+from dither_server.reading.query import Query
+from dither_server.reading.schemas import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.summary import (
-    CollectedReports,
-    EstimateView,
-    Estimator,
-    PageRequest,
-    PointEstimate,
-    Span,
-    Steps,
-    Summary,
-    TextTable,
-)
+from dither_server.reading.summaries.summary import CollectedReports, Summary
+from dither_server.reading.summaries.terminal_text import TextTable
+from dither_server.reading.summaries.view import EstimateView, PointEstimate
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import (
@@ -139,13 +131,10 @@ class Shown(EstimateView):
 
     template: ClassVar[str] = "kinds/stars.html"
 
-    table: Table
-    needs: str = "a few"
-
-    @classmethod
-    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:  # noqa: ARG003 - it shows all
-        """Return the average."""
-        return cls(table)
+    @property
+    def needs(self) -> str:
+        """A few reports."""
+        return "a few"
 
     @property
     def average(self) -> float:
@@ -157,7 +146,7 @@ class Shown(EstimateView):
         return [PointEstimate("average", str(self.average), "", None, None, None)]
 
 
-class Averages(Summary[Average]):
+class Averages(Summary):
     """The average number of stars."""
 
     shown_by: ClassVar[type[EstimateView]] = Shown
@@ -178,23 +167,12 @@ class Averages(Summary[Average]):
         """Return that it is small."""
         return 1
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return one row."""
-        found = estimator(survey.metric, (), survey.tally, query.confidence, False)
+        found = survey.estimate(query.confidence)
         about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": found.reports}
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
         return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
-
-    def time_series(
-        self, metric: Metric, view: EstimateView, over: Steps, estimate: Callable[[Span], Average], query: Query
-    ) -> None:
-        """Return None."""
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line."""

@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from dither_server.answers import Answers, AnswersError, Estimate, Trend, connect
+from dither_server.answers import AnswersError, RemoteEstimate, RemoteMetrics, RemoteTrend, connect
 from dither_server.store import Store
 from dither_shared import ParameterError
 from server.collecting import LAYOUT, METRICS, METRICS_TOML, SPEED, STRATA_TOML, THEME, TODAY, rows_of, running, upload
@@ -20,7 +20,7 @@ from server.reading.test_weights import POPULATION, filled
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteMetrics]:
     folder = tmp_path_factory.mktemp("collector")
     (folder / "population.toml").write_text(POPULATION, encoding="utf-8")
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
@@ -33,7 +33,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         yield connect(url)
 
 
-def test_questions_are_listed_and_described(answers: Answers) -> None:
+def test_questions_are_listed_and_described(answers: RemoteMetrics) -> None:
     assert set(answers) == {"theme", "mobile", "version", "open", "layout", "speed"}
     assert len(answers) == 6
     theme = answers["theme"]
@@ -44,7 +44,7 @@ def test_questions_are_listed_and_described(answers: Answers) -> None:
     assert "nothing" not in answers
 
 
-def test_an_estimate_has_a_figure_for_each_value(answers: Answers) -> None:
+def test_an_estimate_has_a_figure_for_each_value(answers: RemoteMetrics) -> None:
     found = answers["theme"].estimate()
     assert (found.reports, found.days) == (800, (TODAY - timedelta(days=2), TODAY - timedelta(days=1)))
     light = found["light"]
@@ -60,7 +60,7 @@ def test_an_estimate_has_a_figure_for_each_value(answers: Answers) -> None:
         found["purple"]
 
 
-def test_a_number_has_a_mean_and_quantiles_and_rows_as_an_export_has(answers: Answers) -> None:
+def test_a_number_has_a_mean_and_quantiles_and_rows_as_an_export_has(answers: RemoteMetrics) -> None:
     found = answers["speed"].estimate(weighted=True, quantile=[0.5, 0.999], at=[5])
     assert list(found.figures) == ["mean", "p50", "p99.9"]
     mean = found["mean"]
@@ -76,19 +76,19 @@ def test_a_number_has_a_mean_and_quantiles_and_rows_as_an_export_has(answers: An
     assert len({tuple(row) for row in found.records[1:3]}) == 1
 
 
-def test_strata_days_trends_and_comparisons(answers: Answers) -> None:
+def test_strata_days_trends_and_comparisons(answers: RemoteMetrics) -> None:
     linux = answers["layout"].estimate(strata={"platform": "linux"})
     assert linux.reports == 900
     assert [one.reports for one in answers["layout"].estimates(by="platform")] == [900, 300, 20, 1220]
     assert [one.reports for one in answers["theme"].estimates(by_day=True)] == [400, 400]
     trend = answers["theme"].trend()
-    assert isinstance(trend, Trend)
+    assert isinstance(trend, RemoteTrend)
     assert [row["since"] for row in trend.records[:2]] == ["2026-11-18", "2026-11-19"]
     days = {"since": "2026-11-18", "until": "2026-11-18", "other_since": "2026-11-19", "other_until": "2026-11-19"}
     assert answers["theme"].compare(**days).records[0]["value"] == "dark"
 
 
-def test_tables_for_other_libraries(answers: Answers) -> None:
+def test_tables_for_other_libraries(answers: RemoteMetrics) -> None:
     found = answers["speed"].estimate()
     table = found.to_arrow()
     assert table.num_rows == len(found.records)
@@ -99,7 +99,7 @@ def test_tables_for_other_libraries(answers: Answers) -> None:
         assert len(found.to_pandas()) == len(found.records)
 
 
-def test_a_plot_has_a_point_for_each_figure(answers: Answers) -> None:
+def test_a_plot_has_a_point_for_each_figure(answers: RemoteMetrics) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     axes = answers["layout"].estimate(weighted=True).plot()
@@ -110,12 +110,12 @@ def test_a_plot_has_a_point_for_each_figure(answers: Answers) -> None:
 
 def test_a_notebook_shows_a_table_whose_cells_are_escaped() -> None:
     row = {"value": "<script>", "frequency": None, "low": 0.0, "high": 1.0, "verdict": "too-few"}
-    shown = Estimate.of({"metric": "x", "reports": 1, "values": [row]})._repr_html_()
+    shown = RemoteEstimate.of({"metric": "x", "reports": 1, "values": [row]})._repr_html_()
     assert "<td>&lt;script&gt;</td><td>–</td>" in shown
     assert "<script>" not in shown
 
 
-def test_what_the_collector_refuses_is_an_error_with_its_reason(answers: Answers) -> None:
+def test_what_the_collector_refuses_is_an_error_with_its_reason(answers: RemoteMetrics) -> None:
     with pytest.raises(AnswersError, match="answered 400: since: not a date"):
         answers["theme"].estimate(since="yesterday")
     with pytest.raises(AnswersError, match="answered 400: weighted: theme declares none"):

@@ -14,14 +14,13 @@ from ..analysis.columns import Column, Table
 from ..analysis.retention import RETAINED
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
-from ..json_schema import Json, Schema
 from ..reading.activity import ACTIVE, active
 from ..reading.exports import FORMATS, Listed, answered, attributes_of, chosen, json_object
 from ..reading.query import ActiveQuery, Combination, Comparison, ListQuery, Query, RetentionQuery, TrendQuery
-from ..reading.sealing import folded
+from ..reading.schemas import Json, Schema
+from ..reading.sources import folded
 from ..reading.summaries import summary_of
 from . import schemas
-from .openapi import openapi
 from .routing import (
     COSTLY,
     Success,
@@ -31,6 +30,7 @@ from .routing import (
     described,
     listing,
     metric_named,
+    openapi,
     streamed,
     version_named,
 )

@@ -5,10 +5,22 @@ from dither_shared.wire import LONGEST_STRATUM
 
 from ..analysis import combine, compare, retention, trend
 from ..analysis.columns import schemas_of
-from ..json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
 from ..reading.activity import ACTIVE
+from ..reading.schemas import (
+    COST,
+    FOLDED,
+    REPORTS,
+    STRATUM,
+    STRINGS,
+    TEXT,
+    Json,
+    Schema,
+    closed,
+    list_of,
+    object_of,
+    optional,
+)
 from ..reading.summaries import SUMMARIES
-from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 whose unused bits are zero."""
@@ -84,7 +96,7 @@ BATCH = Schema("Batch", closed({
     "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "metric": TEXT,
     "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-    "stratum": Optional({"type": "string", "minLength": 1, "maxLength": LONGEST_STRATUM, "description": _STRATUM}),
+    "stratum": optional({"type": "string", "minLength": 1, "maxLength": LONGEST_STRATUM, "description": _STRATUM}),
     "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
 }))  # fmt: skip
 ACCEPTED = Schema("Accepted", closed({"accepted": {"type": "integer", "minimum": 1}}))

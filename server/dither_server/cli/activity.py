@@ -62,7 +62,7 @@ def show_retention(found: Found, query: RetentionQuery, metric: str, as_json: bo
     --since, or later, to the last one that ends on --until.
     """
     from ..reading.estimates import EstimateReader
-    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import TextTable
     from .metric_by_name import metric_asked
 
     with stored(found) as store:

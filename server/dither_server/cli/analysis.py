@@ -60,7 +60,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     """
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
-    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import TextTable
     from .metric_by_name import listing, metric_asked
 
     query = replace(query, strata=query.strata + strata_of(other_stratum, "--other-stratum", "other_"))
@@ -111,7 +111,7 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
     """Show METRIC over days or weeks, and which values drift."""
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
-    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import TextTable
     from .metric_by_name import listing, metric_asked
 
     with stored(found) as store:

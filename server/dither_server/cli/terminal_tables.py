@@ -13,7 +13,7 @@ from ..analysis.composition import rounded_up
 if TYPE_CHECKING:
     from dither_shared import Metric
 
-    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import TextTable
 
 
 _FOLDED = "last fold began {}; reports received shortly before it, or since, will be counted by a later one"
@@ -71,8 +71,7 @@ def print_answers(
 
 def combined_text(answer: Mapping[str, Any], *, is_number: bool) -> "TextTable":
     """Return a combination of versions for a terminal: shares in percent, or a mean in its unit."""
-    from ..reading.summaries.summary import TextTable
-    from ..reading.summaries.terminal_text import percent
+    from ..reading.summaries.terminal_text import TextTable, percent
 
     def written(number: float | None) -> str:
         return percent(number) if not is_number else "-" if number is None else f"{number:.4g}"

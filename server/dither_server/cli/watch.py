@@ -129,7 +129,7 @@ def _number(answer: Mapping[str, Any], number: float | None) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> Any:
-    from ..reading.summaries.summary import TextTable
+    from ..reading.summaries.terminal_text import TextTable
 
     reference, days = answer["reference"], f"{answer['since']} to {answer['until']}"
     before = [

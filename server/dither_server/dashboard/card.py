@@ -1,25 +1,38 @@
 """A metric as pages show it: completely on its own page, and on a card of an index; and its days in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 
+from ..analysis.composition import rounded_up
+from ..analysis.shuffling.amplified import CONDITIONS
 from ..api.routing import described
 from ..reading.estimates import EstimateReader
+from ..reading.limiter import effort
 from ..reading.query import TrendQuery
-from ..reading.sealing import about_sealed, words_of_sealed
-from ..reading.sources import Subgroup, part_of
+from ..reading.sources import Subgroup, about_sealed, part_of
 from ..reading.summaries import summary_of
-from ..reading.summaries.summary import EstimateView, PageRequest, PointEstimate, Steps
-from ..reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
+from ..reading.summaries.view import (
+    EstimateView,
+    PageRequest,
+    PointEstimate,
+    ReportBar,
+    Steps,
+    TimeSeries,
+    bars_of_days,
+)
 from ..store import Store
 from .view import View
 
 _LINES = 3
 """Maximum lines in the drawing on a card of an index."""
+
+_WORK = 20_000
+"""Cost budget for the values that a page draws over time, so that it takes about a second."""
 
 _DAYS = 60
 """Maximum days whose reports are drawn: the last ones."""
@@ -34,6 +47,12 @@ _AT_MOST = {
     "month": "at most one per device per month",
     "once": "at most one per device",
 }
+
+
+_CONDITIONS = (
+    f"This does not replace ε, and is true only if {'; '.join(CONDITIONS)} "
+    "(dither-sim shuffle --forged 10% subtracts forged ones)."
+)
 
 
 class MetricCard(NamedTuple):
@@ -145,11 +164,10 @@ def weeks_of(card: MetricCard, reader: EstimateReader) -> Steps:
 
 def time_series(card: MetricCard, reader: EstimateReader, over: Steps) -> TimeSeries | None:
     """Return the lines of a metric over days or weeks; None if nothing is known, or only one of them."""
-    if card.estimates is None or not card.known:
+    over = over.last(_WORK // effort(card.metric))
+    if card.estimates is None or not card.known or len(over.spans) < 2:
         return None
-    metric, query = card.metric, card.view.query
-    estimate = reader.estimates(metric, query, card.part)
-    return cast("TimeSeries | None", summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
+    return card.estimates.time_series(over, reader.estimates(card.metric, card.view.query, card.part))
 
 
 def sealed_words(card: MetricCard, store: Store) -> list[str]:
@@ -158,6 +176,28 @@ def sealed_words(card: MetricCard, store: Store) -> list[str]:
     came = store.sealed(card.metric, query.since, query.until, card.part.places)
     about = about_sealed(came, card.metric, (card.answer or {}).get("periods", 1))
     return list(words_of_sealed(about["sealed"])) if about else []
+
+
+def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the sentences of a page about the field ``sealed`` of an answer."""
+    refused = f"; {sealed['refused']:,} more were not counted" if sealed["refused"] else ""
+    batches = counted(sealed["batches"], "batch", "batches")
+    yield (
+        f"{sealed['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. According to "
+        f"the relay, each was shuffled among at least {sealed['least_total']:,}."
+    )
+    worth = sealed["shuffled"]
+    if "none" in worth:
+        yield f"Shuffling adds nothing here: {worth['none']}."
+        return
+    each = (
+        f"n = {worth['reports']:,} and δ = {worth['delta']:g} the ε of one report is {rounded_up(worth['epsilon'], 3)}"
+    )
+    if worth["periods"] > 1:
+        together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
+        each += f", and that of {worth['periods']:,} of one device, one in each period, {together}"
+    yield f"To someone who sees all reports of a batch and nothing else, for {each}."
+    yield _CONDITIONS
 
 
 def denominator(about: Any, period: str) -> str:

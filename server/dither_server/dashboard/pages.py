@@ -20,11 +20,9 @@ from ..reading.activity import active
 from ..reading.exports import FORMATS
 from ..reading.limiter import effort
 from ..reading.query import ActiveQuery, RetentionQuery
-from ..reading.summaries.summary import PageRequest, Steps, page_of
-from ..reading.summaries.svg import TimeSeries, markers_of
-from .activity import devices_of, retention_of
+from ..reading.summaries.view import PageRequest, Steps, TimeSeries, markers_of, page_of
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
-from .panels import VALUES, panels_within, refused_in
+from .panels import VALUES, devices_of, panels_within, refused_in, retention_of
 from .view import MANY, NO_TIER, DaysView, MetricView, View, by_tier, tier_of
 
 pages = Blueprint("pages", __name__)

@@ -1,21 +1,33 @@
-"""Parts of pages: a small panel per stratum, with the same few estimates on one scale, and what was refused."""
+"""Parts of pages: a small panel per stratum, what was refused, active devices, and retention."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dither_serving.problems import Kind
+from dither_shared import Metric
 from dither_shared.counted import counted
+from dither_shared.metrics.period import STEPS
 
+from ..analysis.columns import Table
 from ..reading.estimates import EstimateReader
 from ..reading.limiter import effort
 from ..reading.query import Query
 from ..reading.sources import Subgroup, parts_by
-from ..reading.summaries.summary import PageRequest, PointEstimate
+from ..reading.summaries.view import (
+    Drawing,
+    PageRequest,
+    PointEstimate,
+    ReportBar,
+    bars_of_days,
+    drawing_of,
+    percent_ticks,
+    scale_top,
+)
 from ..store import Store
-from .card import MetricCard
+from .card import MetricCard, question_of
 
 VALUES = 50
 """Maximum values of a metric on its own page."""
@@ -128,3 +140,72 @@ def _in_all(lines: Sequence[_RefusalCount]) -> str:
     batches = sum(line.number for line in lines) - sealed
     counts = {counted(batches, "batch", "batches"): batches, counted(sealed, "sealed report"): sealed}
     return " and ".join(words for words, number in counts.items() if number)
+
+
+FEW = 6
+"""Metrics that are drawn for each length of a period; the others are in the table."""
+
+_DRAWN = 100
+"""Periods that are drawn of a metric, the last ones."""
+
+_WIDTH = {"day": 1, "week": 7, "month": 28}
+"""Days that a bar is wide."""
+
+
+class _Devices(NamedTuple):
+    """The devices that reported a metric: a bar per period, and how many in the last one that is over, if any is."""
+
+    metric: Metric
+    question: str
+    bars: Sequence[ReportBar]
+    last: Mapping[str, Any] | None
+    running: Mapping[str, Any] | None
+
+
+class RetentionView(NamedTuple):
+    """The retention of a metric: its table's rows, and a curve over the weeks that are known."""
+
+    metric: Metric
+    question: str
+    about: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    curve: Drawing | None
+    known: Sequence[Mapping[str, Any]]
+    ticks: Sequence[str]
+
+
+def devices_of(metrics: Mapping[str, Metric], table: Table) -> dict[str, list[_Devices]]:
+    """Return what is drawn for days, weeks and months: the metrics with the most reports in the last whole one."""
+    found: dict[str, list[_Devices]] = {}
+    for period in STEPS:
+        rows = [row for row in table.rows() if row["period"] == period]
+        names = dict.fromkeys(row["metric"] for row in rows)
+        drawn = [_devices(metrics[name], [row for row in rows if row["metric"] == name], period) for name in names]
+        drawn.sort(key=lambda one: -one.last["devices"] if one.last else 0)
+        if drawn:
+            found[period] = drawn[:FEW]
+    return found
+
+
+def _devices(metric: Metric, rows: Sequence[Mapping[str, Any]], period: str) -> _Devices:
+    bars = bars_of_days({_day(row["since"]): row["devices"] for row in rows[-_DRAWN:]}, _WIDTH[period])
+    whole = [row for row in rows if row["complete"]]
+    running = None if rows[-1]["complete"] else rows[-1]
+    return _Devices(metric, question_of(metric), bars, whole[-1] if whole else None, running)
+
+
+def retention_of(metric: Metric, read: Callable[[Metric], Table]) -> RetentionView:
+    """Return what is drawn of a metric's retention."""
+    table = read(metric)
+    rows = table.rows()
+    known = [row for row in rows if row["retention"] is not None]
+    top = scale_top(max((row["high"] for row in known[1:]), default=1.0))
+    curve = None
+    if len(known) > 1:
+        points = [row | {"frequency": row["retention"]} for row in known]
+        curve = drawing_of(points, [date.fromordinal(1 + row["week"]) for row in known], top)
+    return RetentionView(metric, question_of(metric), table.about, rows, curve, known, percent_ticks(2, top))
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text)

@@ -75,7 +75,7 @@ class View(Parameters):
         query = Query.read(rest)
         if query.strata and "strata" not in cls.QUERIED:
             refuse_unknown(query.strata[0][0], cls.names())
-        if not query.selection.everything:
+        if not query.shows_all:
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
         for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):

@@ -1,15 +1,14 @@
 """Read estimates from the tallies of a database, for routes, pages and commands."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import groupby
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from dither_shared import Metric, ParameterError
-from dither_shared.metrics.period import first_day, last_day
 
 from ..analysis.columns import Table
 from ..analysis.population import Population
@@ -20,22 +19,24 @@ from ..store import History, Snapshot, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .limiter import effort, reading, require_affordable
-from .query import Combination, Comparison, EstimateQuery, Query, RetentionQuery, TrendQuery, WatchQuery
-from .sealing import about_sealed, folded
+from .query import Combination, Comparison, EstimateQuery, Query, RetentionQuery, Span, TrendQuery, WatchQuery
 from .sources import (
     EVERYONE,
     AnswerCache,
-    Collected,
     Source,
     Subgroup,
+    about_sealed,
     both_sides,
+    folded,
+    has_same_question,
     has_stratum,
     key_of,
     part_of,
     parts_by,
 )
 from .summaries import summary_of
-from .summaries.summary import CollectedReports, EstimateView, Estimator, PageRequest, Span
+from .summaries.summary import CollectedReports, Estimator
+from .summaries.view import EstimateView, PageRequest
 from .weights import require_weights, weighting_of
 
 T = TypeVar("T")
@@ -49,9 +50,10 @@ class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
     An answer is computed from one snapshot, so its numbers are of one moment. An answer that would cost more than
-    ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each part that
-    is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an estimate of a tally,
-    by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use from many threads.
+    ``limit`` (``limiter``; None: no limit) is refused before it is begun. ``demand`` is called with the cost of each
+    part that is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an
+    estimate of a tally, by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use
+    from many threads.
     """
 
     def __init__(
@@ -75,16 +77,13 @@ class EstimateReader:
 
         Raises Problem if it costs too much, and whatever the metric's summary and the store raise.
         """
-        part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
-        history = self._store.history(metric, *span)
-        shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        extra_rows = summary_of(metric).extra_rows(metric)
-        cost = require_affordable(
-            self._limit, metric, _tallies(metric, query), shown, extra_rows, reading(metric, history)
-        )
-        planned = [Source.of(metric, part, history, span, query)]
-        require_weights(self._population, metric, planned)
-        ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
+        part, history = part_of(metric, query.strata, query.names()), self._store.history(metric, *query.span)
+        shown = query.count(len(metric.labels if candidates is None else candidates))
+        cost = self._cost(metric, history, shown, steps=_tallies(metric, query), extra_rows=True)
+        planned = [Source.of(metric, part, history, query.span, query)]
+        if query.weighted:
+            require_weights(self._population, metric, planned)
+        ((source, whole),) = self._tables(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
         return self._chosen(replace(whole, about=about), query)
@@ -98,62 +97,49 @@ class EstimateReader:
         if not (query.by_day or query.by):
             yield self.table(metric, query, candidates)
             return
-        part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
+        part, history = part_of(metric, query.strata, query.names()), self._store.history(metric, *query.span)
         parts = [*(parts_by(metric, part, query.by) if query.by else []), part]
-        history = self._store.history(metric, *span)
-        spans = _spans(history, query, part)
+        spans: list[Span] = [(day, day) for day in history.days(part.places)] if query.by_day else [query.span]
         labels = metric.labels if candidates is None else candidates
-        shown = query.selection.count(len(labels))
-        extra_rows = summary_of(metric).extra_rows(metric)
         steps = len(spans) * len(parts) * _tallies(metric, query)
-        cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
+        cost = self._cost(metric, history, query.count(len(labels)), steps=steps, extra_rows=True)
         places = None
-        if not query.selection.everything:
-            places = self._places(Source.of(metric, part, history, span, query), query, labels)
+        if not query.shows_all:
+            places = self._places(Source.of(metric, part, history, query.span, query), query, labels)
         planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
-        require_weights(self._population, metric, sources)
-        missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
+        if query.weighted:
+            require_weights(self._population, metric, sources)
+        asked = _of_table(query, places)
+        missing = sum(key_of([one], candidates, *asked) not in self._cache for one in sources)
         # All of it before the first step, because once a part is sent nothing can be refused any more.
         self._demand(cost * missing // max(1, len(sources)))
         for some in planned:
-            for _, table in self._of_one_moment(some, query, candidates, places):
+            for _, table in self._tables(some, query, candidates, places):
                 yield replace(table, about={**table.about, **folded(history.folded_up_to)})
 
-    def _of_one_moment(
+    def _tables(
         self,
-        sources: Sequence[Source],
-        query: EstimateQuery,
+        planned: Sequence[Source],
+        query: Query,
         candidates: tuple[str, ...] | None,
         places: Indices | None,
         cost: int = 0,
     ) -> Iterator[tuple[Source, Table]]:
-        """Yield the answers for parts of a metric version on the same days: those with reports, and the last.
+        """Yield the estimates of sources on the same days: of every value, or of those at ``places``."""
 
-        They cover every value, or those at ``places``. If all are cached, nothing is read; otherwise ``cost`` is
-        demanded, and everything is read again, in one snapshot.
-        """
-        known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
-        read: list[Collected | None] = [None] * len(sources)
-        if any(table is None and _shown(source, sources) for source, table in zip(sources, known, strict=True)):
-            self._demand(cost)
-            with self._store.snapshot() as snapshot:
-                history = snapshot.history(sources[0].metric, *sources[0].span)
-                sources = [one.at(history) for one in sources]
-                known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
-                read = [
-                    self._collected(snapshot, source) if table is None and _shown(source, sources) else None
-                    for source, table in zip(sources, known, strict=True)
-                ]
-        for source, table, collected in zip(sources, known, read, strict=True):
-            if table is not None and _shown(source, sources):
-                yield source, table
-            elif collected is not None:
-                yield source, self._whole(collected, query, candidates, places)
+        def made(sources: Sequence[Source], collected: Sequence[CollectedReports]) -> Table:
+            (source,), (survey,) = sources, collected
+            if places is not None:  # estimates of many days, of which few values are shown, would fill the cache
+                survey = replace(survey, estimator=self._compute)
+            table = summary_of(source.metric).table(replace(survey, candidates=candidates), query)
+            sealed = about_sealed(source.slice.sealed)
+            table = replace(table, about={**table.about, **source.part.about, **sealed})
+            return table if places is None else table.chosen(places)
 
-    def _collected(self, snapshot: Snapshot, source: Source) -> Collected:
-        """Return a source as a snapshot has it, with its tally and, if asked for, its weights."""
-        return Collected(source, source.tally(snapshot), weighting_of(self._population, source, snapshot))
+        groups = [[source] for source in planned]
+        for (source,), table in self._answers(groups, candidates, _of_table(query, places), cost, made):
+            yield source, table
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Subgroup]) -> list[tuple[Subgroup, int]]:
         """Return the parts, each with its number of reports on the given days."""
@@ -168,24 +154,22 @@ class EstimateReader:
         sides = both_sides(first, second, query.strata, query.names())
         if first.version == second.version and sides[0].overlaps(sides[1]):
             query = query.apart(lambda: max(self._store.history(first).days(sides[0].places), default=None))
-        spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
-        sources, cost = list[Source](), 0
-        for side, part, span in zip((first, second), sides, spans, strict=True):
-            source, price = self._planned(side, part, span, query, query.selection.count(len(side.labels)))
-            sources.append(source)
-            cost += price
+        spans: list[Span] = [query.span, (query.other_since, query.other_until)]
+        planned = [
+            self._planned(side, part, span, query)
+            for side, part, span in zip((first, second), sides, spans, strict=True)
+        ]
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
 
-        def compared(collected: Sequence[Collected]) -> Table:
-            surveys, estimator = self._surveys(collected)
-            table = summary.compare((surveys[0], surveys[1]), query, estimator)
+        def compared(collected: Sequence[CollectedReports]) -> Table:
+            table = summary.compare((collected[0], collected[1]), query)
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
             return replace(table, about={**table.about, "sides": about})
 
-        table = self._answer(sources, lambda found: key_of(found, None, "compare", query), cost, compared)
+        table = self._answer(planned, ("compare", query), compared)
         return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: Combination) -> Table:
@@ -198,50 +182,34 @@ class EstimateReader:
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
         if query.same_question:
-            versions = [one for one in versions if _same_question(named, one)]
-        span, sources, cost = (query.since, query.until), list[Source](), 0
-        for metric in versions:
-            part, shown = part_of(metric, query.strata), query.selection.count(len(metric.labels))
-            source, price = self._planned(metric, part, span, query, shown, steps=len(versions))
-            sources.append(source)
-            cost += price
-
-        def combined(collected: Sequence[Collected]) -> Table:
-            surveys, estimator = self._surveys(collected)
-            return summary.combine(named.name, surveys, query, estimator)
-
-        table = self._answer(
-            sources, lambda found: key_of(found, None, "combine", named.version, query), cost, combined
-        )
-        asked = {"stratum": dict(query.strata)} if query.strata else {}
-        return self._chosen(replace(table, about={**table.about, **asked}), query)
+            versions = [one for one in versions if has_same_question(named, one)]
+        planned = [
+            self._planned(one, part_of(one, query.strata), query.span, query, steps=len(versions)) for one in versions
+        ]
+        asked = ("combine", named.version, query)
+        table = self._answer(planned, asked, lambda surveys: summary.combine(named.name, surveys, query))
+        about = {"stratum": dict(query.strata)} if query.strata else {}
+        return self._chosen(replace(table, about={**table.about, **about}), query)
 
     def estimate_view(self, metric: Metric, query: Query, part: Subgroup, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
-        shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
-        source, cost = self._planned(
-            metric, part, (query.since, query.until), query, shown, steps=_tallies(metric, query), extra_rows=extra_rows
+        planned = self._planned(metric, part, query.span, query, steps=_tallies(metric, query), extra_rows=True)
+        if query.weighted:
+            require_weights(self._population, metric, [planned[0]])
+        summary = summary_of(metric)
+        return self._answer(
+            [planned], ("view", query, request), lambda surveys: summary.view(surveys[0], query, request)
         )
-        require_weights(self._population, metric, [source])
-
-        def viewed(collected: Sequence[Collected]) -> EstimateView:
-            (survey,), estimator = self._surveys(collected)
-            return summary_of(metric).view(survey, query, estimator, request)
-
-        return self._answer([source], lambda found: key_of(found, None, "view", query, request), cost, viewed)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Table:
         """Return the trend of a metric version; the most frequent values are those over all of the days."""
-        part = part_of(metric, query.strata, query.names())
-        history = self._store.history(metric, query.since, query.until)
-        spans = _steps(history, query, part)
-        shown = query.selection.count(len(metric.labels))
-        require_affordable(self._limit, metric, len(spans), shown, reading=reading(metric, history))
+        part, history = part_of(metric, query.strata, query.names()), self._store.history(metric, *query.span)
+        spans = query.spans(history.days(part.places))
+        self._cost(metric, history, query.count(len(metric.labels)), steps=len(spans))
         places = None
-        if not query.selection.everything:
-            source = Source.of(metric, part, history, (query.since, query.until), query)
-            places = self._places(source, query, metric.labels)
-        estimate = self._estimates(metric, part, history, query)
+        if not query.shows_all:
+            places = self._places(Source.of(metric, part, history, query.span, query), query, metric.labels)
+        estimate = self.estimates(metric, query, part, history)
         steps = (TrendStep(*span, estimate(span)) for span in spans)
         table = summary_of(metric).trend(metric, len(spans), steps, query, places)
         return replace(table, about={**table.about, **part.about})
@@ -257,7 +225,7 @@ class EstimateReader:
             history = snapshot.history(metric)
             sources = [Source.of(metric, part, history, span, query) for span in spans]
             days = [day for day, _ in sources[1].slice.reports]
-            require_affordable(self._limit, metric, 1 + len(days), 0, reading=reading(metric, history))
+            self._cost(metric, history, 0, steps=1 + len(days))
             reference = sources[0].tally(snapshot)
             tallies = [snapshot.tally(metric, day, day, part.places) for day in days]
 
@@ -271,9 +239,10 @@ class EstimateReader:
             looks.append(look(day, total))
         before = look(query.reference_until or query.first, reference)
         table = summary.watched(metric, before, looks, query)
+        ends = [[day and str(day) for day in source.slice.days] for source in sources]
         sides = [
-            {"since": _iso(one.slice.days[0]), "until": _iso(one.slice.days[1]), "reports": one.slice.total}
-            for one in sources
+            {"since": since, "until": until, "reports": source.slice.total}
+            for source, (since, until) in zip(sources, ends, strict=True)
         ]
         about = {"metric": metric.name, "version": metric.version, "reference": sides[0], **sides[1]}
         return replace(table, about={**about, **part.about, **table.about})
@@ -284,44 +253,41 @@ class EstimateReader:
         part = part_of(metric, query.strata, query.names())
         end = min(query.until or date.max, date.fromordinal(today.toordinal() - 1))
         history = self._store.history(metric, None, end)
-        weeks = [week for week in _steps(history, TrendQuery(step="week"), part) if week[1] <= end]
+        weeks = [week for week in TrendQuery(step="week").spans(history.days(part.places)) if week[1] <= end]
         steps = max(len(weeks), 1)
-        cost = require_affordable(self._limit, metric, steps, len(metric.labels), reading=reading(metric, history))
-        planned = [Source(metric, part, history.slice(*week, part.places), distinct=True) for week in weeks]
+        cost = self._cost(metric, history, len(metric.labels), steps=steps) // steps
+        planned = [(Source(metric, part, history.slice(*week, part.places), distinct=True), cost) for week in weeks]
 
-        def made(collected: Sequence[Collected]) -> Table:
+        def made(collected: Sequence[CollectedReports]) -> Table:
             found = [Week(week[0], one.tally) for week, one in zip(weeks, collected, strict=True)]
             table = retained(metric, found, query.since, query.confidence)
             return replace(table, about={**table.about, **part.about})
 
-        return self._answer(planned, lambda found: key_of(found, None, "retention", metric.version, query), cost, made)
+        return self._answer(planned, ("retention", metric.version, query), made)
 
-    def estimates(self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE) -> Callable[[Span], Any]:
-        """Return a function that estimates a span of days, without metadata."""
-        return self._estimates(metric, part, self._store.history(metric), query)
+    def estimates(
+        self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE, history: History | None = None
+    ) -> Callable[[Span], Any]:
+        """Return a function that estimates a span of days of a history, by default of all days, without metadata."""
+        days = history or self._store.history(metric)
+        return lambda span: self._estimate(Source.of(metric, part, days, span, query), metric.labels, query.confidence)
 
     def spans(self, metric: Metric, query: TrendQuery, part: Subgroup = EVERYONE) -> list[tuple[date, date]]:
         """Return the days, weeks or months with reports; oldest first."""
-        return _steps(self._store.history(metric, query.since, query.until), query, part)
-
-    def _estimates(
-        self, metric: Metric, part: Subgroup, history: History, query: EstimateQuery
-    ) -> Callable[[Span], Any]:
-        def estimated(span: Span) -> Any:
-            return self._estimate(Source.of(metric, part, history, span, query), metric.labels, query.confidence)
-
-        return estimated
+        return query.spans(self._store.history(metric, *query.span).days(part.places))
 
     def _estimate(self, source: Source, labels: tuple[str, ...], confidence: float) -> Any:
         """Return the estimates of a source, without metadata."""
 
-        def computed(collected: Sequence[Collected]) -> Any:
-            return self._compute(source.metric, labels, collected[0][1], confidence, False)
+        def computed(collected: Sequence[CollectedReports]) -> Any:
+            return self._compute(source.metric, labels, collected[0].tally, confidence, False)
 
-        cost = effort(source.metric)
-        return self._answer(
-            [source], lambda found: key_of(found, labels, "estimate", confidence, False), cost, computed
-        )
+        return self._answer([(source, effort(source.metric))], ("estimate", confidence, False), computed, labels)
+
+    def _cost(self, metric: Metric, history: History, shown: int, *, steps: int = 1, extra_rows: bool = False) -> int:
+        """Return the cost of an answer of that many steps. Raises Problem if it is too high."""
+        more = summary_of(metric).extra_rows(metric) if extra_rows else 0
+        return require_affordable(self._limit, metric, steps, shown, more, reading(metric, history))
 
     def _planned(
         self,
@@ -329,83 +295,85 @@ class EstimateReader:
         part: Subgroup,
         span: Span,
         query: EstimateQuery,
-        shown: int,
         *,
         steps: int = 1,
-        extra_rows: int = 0,
+        extra_rows: bool = False,
     ) -> tuple[Source, int]:
         """Return a source as it is now, and the cost of an answer about it. Raises Problem if that is too high."""
         history = self._store.history(metric, *span)
-        cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
+        shown = query.count(len(metric.labels))
+        cost = self._cost(metric, history, shown, steps=steps, extra_rows=extra_rows)
         return Source.of(metric, part, history, span, query), cost
 
     def _answer(
         self,
-        planned: Sequence[Source],
-        key: Callable[[Sequence[Source]], Hashable],
-        cost: int,
-        make: Callable[[Sequence[Collected]], T],
+        planned: Sequence[tuple[Source, int]],
+        asked: tuple[object, ...],
+        make: Callable[[Sequence[CollectedReports]], T],
+        labels: tuple[str, ...] | None = None,
     ) -> T:
-        """Return the answer for some sources: from the cache, or computed from one snapshot.
+        """Return the answer to what is ``asked`` of sources, each with its cost."""
+        sources, cost = [source for source, _ in planned], sum(cost for _, cost in planned)
+        ((_, answer),) = self._answers([sources], labels, asked, cost, lambda _, collected: make(collected))
+        return answer
 
-        ``cost`` is demanded before the snapshot is opened, because that may wait.
+    def _answers(
+        self,
+        planned: Sequence[Sequence[Source]],
+        labels: tuple[str, ...] | None,
+        asked: tuple[object, ...],
+        cost: int,
+        make: Callable[[Sequence[Source], Sequence[CollectedReports]], T],
+    ) -> Iterator[tuple[Sequence[Source], T]]:
+        """Yield an answer for each group of sources that has reports, and for the last; all are of one moment.
+
+        If all are cached, nothing is read. Otherwise ``cost`` is demanded before the snapshot is opened, because that
+        may wait, and everything is read again in the snapshot.
         """
-        found = self._cache.find(key(planned))
-        if found is None:
+
+        def known(groups: Sequence[Sequence[Source]]) -> list[tuple[Sequence[Source], Any]]:
+            return [
+                (group, self._cache.find(key_of(group, labels, *asked)))
+                for group in groups
+                if group is groups[-1] or any(source.slice.total for source in group)
+            ]
+
+        answers, read = known(planned), dict[int, list[CollectedReports]]()
+        if any(answer is None for _, answer in answers):
             self._demand(cost)
             with self._store.snapshot() as snapshot:
-                found_there = [one.at(snapshot.history(one.metric, *one.span)) for one in planned]
-                collected = [self._collected(snapshot, source) for source in found_there]
-            found = self._cache.get(key([one.source for one in collected]), lambda: make(collected))
-        return cast("T", found)
+                history = cache(snapshot.history)
+                answers = known([[one.at(history(one.metric, *one.span)) for one in group] for group in planned])
+                for place, (group, answer) in enumerate(answers):
+                    if answer is None:
+                        read[place] = [self._collected(snapshot, source) for source in group]
+        for place, (group, answer) in enumerate(answers):
+            if place in read:
+                made = partial(make, group, read[place])
+                yield group, self._cache.get(key_of(group, labels, *asked), made)
+            else:
+                yield group, answer
 
-    def _whole(
-        self,
-        collected: Collected,
-        query: EstimateQuery,
-        candidates: tuple[str, ...] | None = None,
-        places: Indices | None = None,
-    ) -> Table:
-        """Return the estimates of a source: of every value, or of those at ``places``."""
-        source = collected.source
-
-        def made() -> Table:
-            (survey,), estimator = self._surveys([collected], keep=places is None)
-            table = summary_of(source.metric).table(survey, query, estimator, candidates)
-            sealed = about_sealed(source.slice.sealed)
-            table = replace(table, about={**table.about, **source.part.about, **sealed})
-            return table if places is None else table.chosen(places)
-
-        return self._cache.get(_table_key(source, query, candidates, places), made)
-
-    def _surveys(
-        self, collected: Sequence[Collected], *, keep: bool = True
-    ) -> tuple[list[CollectedReports], Estimator]:
-        """Return the tally of each source, and a function that estimates these tallies.
-
-        Estimates are cached if ``keep``: those of many days, of which few values are shown, would fill the cache.
-        """
-        known = {id(one.tally): one.source for one in collected}
+    def _collected(self, snapshot: Snapshot, source: Source) -> CollectedReports:
+        """Return what a snapshot has of a source, with its weights if asked for; its estimates are remembered."""
+        metric, tally = source.metric, source.tally(snapshot)
 
         def remembered(
             metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
         ) -> Any:
-            key = key_of([known[id(tally)]], labels, "estimate", confidence, simultaneous)
+            key = key_of([source], labels, "estimate", confidence, simultaneous)
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
-        surveys = [
-            CollectedReports(source.metric, tally, source.slice.days, dict(source.slice.refused), weighting)
-            for source, tally, weighting in collected
-        ]
-        return surveys, remembered if keep else self._compute
+        weighting = weighting_of(self._population, source, snapshot)
+        return CollectedReports(metric, tally, source.slice.days, dict(source.slice.refused), remembered, weighting)
 
     def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
-        if query.selection.everything:
+        if query.shows_all:
             return table
         if "value" not in table.columns:
             raise _nothing_to_choose()
         labels = cast("Sequence[str]", table.columns["value"])
-        return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
+        return table.chosen(query.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
     def _places(self, source: Source, query: EstimateQuery, labels: tuple[str, ...]) -> Indices:
         """Return which values are shown in each step of an answer."""
@@ -416,53 +384,19 @@ class EstimateReader:
             found: Floats = self._estimate(source, labels, query.confidence).frequency
             return found
 
-        return query.selection.places(labels, frequency)
+        return query.places(labels, frequency)
 
 
-def _table_key(
-    source: Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
-) -> Hashable:
-    """Return the key of the estimates of a source: of every value, or at ``places``."""
-    # Only the source depends on these, so that answers about other days share the cached estimates of common days.
-    same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
-    if isinstance(same, Query):
-        same = replace(same, by_day=False, by=())
-    return key_of([source], candidates, "table", same, None if places is None else places.tolist())
+def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
+    """Return what is asked of each source of a table: the estimates of every value, or of those at ``places``."""
+    # Only the source depends on the days, so that answers about other days share the cached estimates of common days.
+    same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=(), by_day=False)
+    return "table", replace(same, by=()), None if places is None else places.tolist()
 
 
 def _tallies(metric: Metric, query: Query) -> int:
     """Return how many tallies an answer takes: with weights, those of all strata, too."""
     return 1 + (len(metric.strata) if query.weighted and metric.strata else 0)
-
-
-def _shown(source: Source, sources: Sequence[Source]) -> bool:
-    """Return whether a source gets an answer: if it has reports, or is the last, of all strata together."""
-    return bool(source.slice.total) or source is sources[-1]
-
-
-def _spans(history: History, query: Query, part: Subgroup) -> list[Span]:
-    """Return the days with reports, if each is to have an answer; otherwise all requested days as one span."""
-    if not query.by_day:
-        return [(query.since, query.until)]
-    return [(day, day) for day in history.days(part.places)]
-
-
-def _steps(history: History, query: TrendQuery, part: Subgroup) -> list[tuple[date, date]]:
-    """Return the days, weeks or months with reports; oldest first."""
-    spans = []
-    for start, _ in groupby(history.days(part.places), lambda day: first_day(day.toordinal(), query.step)):
-        first, last = (date.fromordinal(day) for day in (start, last_day(start, query.step)))
-        spans.append((max(first, query.since or first), min(last, query.until or last)))
-    return spans
-
-
-def _same_question(one: Metric, other: Metric) -> bool:
-    """Return whether two versions of a metric differ in nothing but their noise."""
-    return one.question.domain_digest == other.question.domain_digest and one.strata == other.strata
-
-
-def _iso(day: date | None) -> str | None:
-    return None if day is None else day.isoformat()
 
 
 def _nothing_to_choose() -> ParameterError:

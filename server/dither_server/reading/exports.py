@@ -24,12 +24,12 @@ from dither_shared import Metric
 
 from ..analysis.columns import Column, Table
 from ..store import Basis, Store
-from .query import EstimateQuery
+from .query import Query
 from .summaries import summary_of
 from .summaries.summary import CollectedReports
 
 
-class Exported(Protocol):
+class _Exported(Protocol):
     """What the writers of formats need of a kind of answer, such as a ``Summary``: its columns, and its rows."""
 
     @property
@@ -50,7 +50,7 @@ class Listed(NamedTuple):
         return table
 
 
-Answered = tuple[Exported, Table]
+Answered = tuple[_Exported, Table]
 """An answer, with the summary of its kind of question."""
 
 _ABOUT = (
@@ -83,7 +83,7 @@ class _Format:
 
     name: str
     media_type: str
-    write: Callable[[Iterable[Answered], Sequence[Exported], Sequence[str]], Iterator[bytes]]
+    write: Callable[[Iterable[Answered], Sequence[_Exported], Sequence[str]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -106,7 +106,7 @@ def attributes_of(metrics: Iterable[Metric]) -> list[str]:
     return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
 
 
-def columns(kinds: Sequence[Exported], attributes: Sequence[str] = ()) -> dict[str, Column]:
+def columns(kinds: Sequence[_Exported], attributes: Sequence[str] = ()) -> dict[str, Column]:
     """Return a table's columns by name: those about an answer, attributes of strata, then the rows of each kind."""
     of_strata = [Column(name, str, nullable=True) for name in attributes]
     return {column.name: column for column in (*_ABOUT, *of_strata, *(one for kind in kinds for one in kind.columns))}
@@ -144,7 +144,7 @@ def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _json(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
+def _json(answers: Iterable[Answered], kinds: Sequence[_Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield a list of the API's answers."""
     before = b"["
     for _, table in answers:
@@ -154,7 +154,7 @@ def _json(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Se
     yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _ndjson(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
+def _ndjson(answers: Iterable[Answered], kinds: Sequence[_Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield one JSON object per line."""
     for summary, table in answers:
         before = _about(table) | {column.name: None for column in summary.columns}
@@ -162,7 +162,7 @@ def _ndjson(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: 
             yield "".join(f"{_dumped(before | row)}\n" for row in rows).encode()
 
 
-def _csv(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
+def _csv(answers: Iterable[Answered], kinds: Sequence[_Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield CSV with a header line (RFC 4180). Undefined cells are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns(kinds, attributes)))
@@ -184,7 +184,7 @@ def _cell(cell: Any) -> Any:
     return ("true" if cell else "false") if isinstance(cell, bool) else cell
 
 
-def _arrow(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
+def _arrow(answers: Iterable[Answered], kinds: Sequence[_Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield an Arrow IPC stream. Days are dates, undefined numbers are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
@@ -269,8 +269,8 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
-            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {})
-            table = summary.table(survey, EstimateQuery(), summary.estimate)
+            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {}, summary.estimate)
+            table = summary.table(survey, Query())
             rows = summary.daily_rows(table)
             store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
             yield day

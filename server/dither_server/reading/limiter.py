@@ -71,7 +71,7 @@ class AnalysisLimiter:
         return Analysis(self, gone)
 
     def demand(self, cost: int) -> None:
-        """Add a cost (``costs``) to the analysis that runs in this thread, before it computes, and let others compute.
+        """Add a cost to the analysis that runs in this thread, before it computes, and let others compute.
 
         An analysis that becomes large by this waits for a slot. Raises Problem if none is free in time, and
         PeerGoneError if the peer has hung up.

@@ -1,12 +1,13 @@
 """Queries about estimates: their parameters, read strictly by the routes and by the command line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
-from dither_shared.metrics.period import STEPS
+from dither_shared.metrics.period import STEPS, first_day, last_day
 
 from .parameters import (
     ATTRIBUTES,
@@ -72,30 +73,46 @@ _DISTINCT = "Assume that all reports come from different people, which makes err
 
 T = TypeVar("T")
 
+Span = tuple[date | None, date | None]
+"""Days, both included; None is the first or the last with reports."""
 
-@dataclass(frozen=True)
-class _Selection:
-    """Select the values that an answer shows; leaving values out changes no number of the others.
 
-    ``values`` by name (all, if none is named); of these the ``top`` most frequent, or ``limit`` from ``offset`` on.
+@dataclass(frozen=True, kw_only=True)
+class EstimateQuery(Parameters):
+    """The parameters of any question about a metric: UTC days, both included, a confidence, and strata.
 
-    The top values come in the order of their shares, others in the order in which they are named, or else as the metric
-    lists them.
+    Intervals hold even if the same people reported in each period or, if ``distinct``, only if nobody reported twice.
+
+    ``strata`` are attributes with the requested values (``sources.part_of``). An answer shows the named ``values``, or
+    all if none is named; of these the ``top`` most frequent, or ``limit`` from ``offset`` on. Top values are in the
+    order of their shares, others in the order in which they are named, or else as the metric lists them. Leaving values
+    out changes no number of the others.
     """
 
-    values: tuple[str, ...] = ()
-    top: int | None = None
-    limit: int | None = None
-    offset: int = 0
+    since: Annotated[date | None, DAY("First UTC day.")] = None
+    until: Annotated[date | None, DAY("Last UTC day, included.")] = None
+    confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
+    distinct: Annotated[bool, TRUTH(_DISTINCT)] = False
+    values: Annotated[tuple[str, ...], TEXTS(_VALUES)] = ()
+    top: Annotated[int | None, COUNT(_TOP)] = None
+    limit: Annotated[int | None, _LIMIT] = None
+    offset: Annotated[int, _OFFSET] = 0
+    strata: Annotated[Chosen, ATTRIBUTES(_STRATA)] = ()
 
     def __post_init__(self) -> None:
+        _in_order(self.since, self.until, "since")
         if self.top is not None and (self.limit is not None or self.offset):
             raise ParameterError("top", "is a limit itself; give top, or limit and offset")
 
     @property
-    def everything(self) -> bool:
+    def span(self) -> Span:
+        """The days that are asked for."""
+        return self.since, self.until
+
+    @property
+    def shows_all(self) -> bool:
         """Whether all values are shown."""
-        return self == _Selection()
+        return not self.values and self.top is None and self.limit is None and not self.offset
 
     def count(self, values: int) -> int:
         """Return how many of ``values`` values are shown at most."""
@@ -125,36 +142,6 @@ class _Selection:
             listed = f"; listed is, for example, {labels[0]!r}" if labels else ""
             complaint = f"names a value that the metric does not list{listed}; give the option once per value"
             raise ParameterError("values", complaint) from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EstimateQuery(Parameters):
-    """The parameters of any question about a metric: UTC days, both included, a confidence, and strata.
-
-    Intervals hold even if the same people reported in each period or, if ``distinct``, only if nobody reported twice.
-
-    ``strata`` are attributes with the requested values (``strata.part_of``). ``values``, ``top``, ``limit`` and
-    ``offset`` determine which values are shown (``_Selection``).
-    """
-
-    since: Annotated[date | None, DAY("First UTC day.")] = None
-    until: Annotated[date | None, DAY("Last UTC day, included.")] = None
-    confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
-    distinct: Annotated[bool, TRUTH(_DISTINCT)] = False
-    values: Annotated[tuple[str, ...], TEXTS(_VALUES)] = ()
-    top: Annotated[int | None, COUNT(_TOP)] = None
-    limit: Annotated[int | None, _LIMIT] = None
-    offset: Annotated[int, _OFFSET] = 0
-    strata: Annotated[Chosen, ATTRIBUTES(_STRATA)] = ()
-
-    def __post_init__(self) -> None:
-        _in_order(self.since, self.until, "since")
-        _ = self.selection
-
-    @property
-    def selection(self) -> _Selection:
-        """Which values are shown."""
-        return _Selection(self.values, self.top, self.limit, self.offset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +272,14 @@ class TrendQuery(_OneVersion):
         super().__post_init__()
         if self.step not in STEPS:
             raise ParameterError("step", f"unknown; one of {', '.join(STEPS)}")
+
+    def spans(self, days: Iterable[date]) -> list[tuple[date, date]]:
+        """Return the first and last day of each step that has one of these days, oldest first."""
+        spans = []
+        for start, _ in groupby(days, lambda day: first_day(day.toordinal(), self.step)):
+            first, last = (date.fromordinal(day) for day in (start, last_day(start, self.step)))
+            spans.append((max(first, self.since or first), min(last, self.until or last)))
+        return spans
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -17,13 +17,13 @@ import numpy as np
 from dither_shared import Metric, ParameterError, Strata
 
 from ..analysis.columns import Table
-from ..analysis.weighted import Weighting
-from ..store import History, Slice, Snapshot
+from ..analysis.shuffling.amplified import amplified
+from ..store import History, Sealed, Slice, Snapshot
 from ..tally.repeats import Repeats
 from ..tally.tally import Tally
 from .parameters import Chosen, refuse_unknown
-from .query import EstimateQuery, Query
-from .summaries.summary import Page, Span
+from .query import EstimateQuery, Query, Span
+from .summaries.view import Page
 
 _OTHER = "other_"
 """The prefix of arguments about the other side of a comparison."""
@@ -76,6 +76,11 @@ def has_stratum(metric: Metric, chosen: Chosen) -> bool:
     """Return whether reports of a metric version can have these attributes with these values."""
     listed = {} if metric.strata is None else {one.name: one.values for one in metric.strata.attributes}
     return all(value in listed.get(name, ()) for name, value in chosen)
+
+
+def has_same_question(one: Metric, other: Metric) -> bool:
+    """Return whether two versions of a metric differ in nothing but their noise."""
+    return one.question.domain_digest == other.question.domain_digest and one.strata == other.strata
 
 
 def parts_by(metric: Metric, part: Subgroup, by: Sequence[str]) -> list[Subgroup]:
@@ -232,14 +237,6 @@ class Source(NamedTuple):
         return replace(snapshot.tally(self.metric, *self.span, self.slice.places), repeats=self.repeats)
 
 
-class Collected(NamedTuple):
-    """A source with its tally and, if asked for, its strata with their weights, all read in one snapshot."""
-
-    source: Source
-    tally: Tally
-    weighting: Weighting | None = None
-
-
 def _answered(history: History, span: Span) -> Answered:
     since, until = span
     return tuple(
@@ -257,3 +254,49 @@ def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: ob
     whole = repr((*asked, *((source.slice, source.distinct, source.answered) for source in sources)))
     named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
     return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named
+
+
+_MOST_DELTA = 1e-6
+"""Maximum δ, the probability with which the bound on ε may fail; it is smaller for many reports."""
+
+_MOST = 10**9
+"""Maximum reports that count as shuffled together, because computing more takes long."""
+
+
+def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: int = 1) -> dict[str, Any]:
+    """Return the field ``sealed`` of an answer, if any of its reports came sealed.
+
+    With a ``metric`` it includes the epsilon after shuffling for a device with one report in each of ``periods``
+    periods, so in as many batches, which takes a second or two to compute the first time.
+    """
+    if sealed is None:
+        return {}
+    worth = {} if metric is None else {"shuffled": _worth(metric, sealed, periods)}
+    return {"sealed": sealed._asdict() | worth}
+
+
+def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
+    """Return the ε of shuffled reports: of one, and of one per period, each in a batch of its own.
+
+    No batch has reports of two periods, because rows are sealed for one. n is what the relay claims less what was not
+    counted, and at most the number of reports that came, because a relay may claim any number. It is rounded down, so
+    that few values are ever computed and none promises too much.
+    """
+    least = min(max(1, min(sealed.least_total - sealed.refused, sealed.reports)), _MOST)
+    among = least - least % 10 ** max(0, len(str(least)) - 2)
+    delta = min(_MOST_DELTA, 10.0 ** -(len(str(among)) + 1))
+    found = amplified(metric.mechanism, among, delta)
+    if found.reason is not None:
+        return {"none": found.reason}
+    epsilon, lost = found.after(periods)
+    worth = {"reports": among, "delta": delta, "epsilon": found.best, "any_law": found.generic}
+    bound = {} if found.blanket is None else {"this_law": found.blanket}
+    return worth | bound | {"periods": periods, "together": epsilon, "together_delta": lost}
+
+
+def folded(up_to: datetime | None) -> dict[str, str]:
+    """Return the member ``folded_up_to`` of an answer, such as 2026-11-20T14:05:59Z; nothing if no fold has finished.
+
+    Read it before the counts: then it never promises more than they contain.
+    """
+    return {} if up_to is None else {"folded_up_to": up_to.isoformat().replace("+00:00", "Z")}

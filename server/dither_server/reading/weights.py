@@ -21,7 +21,7 @@ _NONE = 'no population is known; name a file of its margins by the setting popul
 
 
 def require_weights(population: Population | None, metric: Metric, sources: Sequence[Source]) -> None:
-    """Raise ParameterError if weights are asked for and the sources, of which the last holds all others, have none."""
+    """Raise ParameterError if the sources, of which the last holds all others, have no weights."""
     for source in sources:
         if source.answered is not None:
             if not summary_of(metric).weighable:

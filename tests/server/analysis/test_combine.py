@@ -168,8 +168,8 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
             values = rng.binomial(1, people * (len(grid) - 1) % 1) + (people * (len(grid) - 1)).astype(int)
             users = Population(tuple(map(str, grid)), np.bincount(values, minlength=len(grid)))
             tally = replace(sample_tally(metric.mechanism, users, rng), repeats=repeats)
-            surveys.append(CollectedReports(metric, tally, (TODAY, TODAY), {}))
-        (row,) = combined_means("speed", surveys, 0.95, mean_alone).rows()
+            surveys.append(CollectedReports(metric, tally, (TODAY, TODAY), {}, mean_alone))
+        (row,) = combined_means("speed", surveys, 0.95).rows()
         held += row["low"] <= 5 <= row["high"]
     assert held / 400 > 0.9
 

@@ -17,11 +17,11 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.api import schemas
-from dither_server.api.openapi import openapi
 from dither_server.api.routes import routes
+from dither_server.api.routing import openapi
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
-from dither_server.json_schema import Schema
+from dither_server.reading.schemas import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
 from server.collecting import KEPT, LAYOUT, METRICS, STRATA, THEME, TODAY, batch, config, rows_of, upload

@@ -14,8 +14,8 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.roles import OPEN
 from dither_server.api.routing import HTML, as_json, declared
 from dither_server.app import collector_of, create_app
-from dither_server.json_schema import Schema
 from dither_server.reading.parameters import COUNT, TEXTS, Parameters, one_of
+from dither_server.reading.schemas import Schema
 from dither_server.store import StoredToken
 from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError

@@ -15,7 +15,7 @@ from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Combination, Comparison, Query
 from dither_server.reading.sources import EVERYONE, AnswerCache
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.summary import PageRequest
+from dither_server.reading.summaries.view import PageRequest
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics

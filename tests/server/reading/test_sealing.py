@@ -8,7 +8,8 @@ from flask.testing import FlaskClient
 
 from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_server.app import collector_of
-from dither_server.reading.sealing import about_sealed, words_of_sealed
+from dither_server.dashboard.card import words_of_sealed
+from dither_server.reading.sources import about_sealed
 from dither_server.store import Refusal, Sealed
 from dither_shared import parse_metrics
 from server.cli.invoking import invoke

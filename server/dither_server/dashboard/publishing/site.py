@@ -28,10 +28,9 @@ from ...reading.summaries import summary_of
 from ...store import Store
 from ..card import IndexCard, span_in_words
 from ..view import MANY, NO_TIER, TIERS, tier_of
-from .editions import Asked, Edition, Topic, replace_control_chars, topics
+from .editions import Asked, Edition, Gatherer, Shown, Topic, replace_control_chars, topics
 from .feed import atom, changes_of
 from .folder import Fresh, replacing
-from .shown import Gatherer, Shown
 
 FORMATS_OF_SITE = ("csv", "ndjson", "json")
 """The formats of every table: those that need no package to be read."""

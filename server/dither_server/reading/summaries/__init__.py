@@ -3,8 +3,6 @@
 Reading from the database is in ``reading``; the numbers come from ``estimation`` and ``analysis``.
 """
 
-from typing import Any
-
 from dither_shared import QUESTIONS, Metric
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Items
 
@@ -16,7 +14,7 @@ from .shares import Shares
 from .summary import Summary
 
 _SHARES = Shares()
-_OF_ITEMS: dict[Items, Summary[Any]] = {
+_OF_ITEMS: dict[Items, Summary] = {
     LISTED: _SHARES,
     STRINGS: _SHARES,
     SETS: Selections(),
@@ -24,13 +22,13 @@ _OF_ITEMS: dict[Items, Summary[Any]] = {
     NUMBERS: Numbers(),
 }
 
-SUMMARIES: dict[str, Summary[Any]] = {
+SUMMARIES: dict[str, Summary] = {
     **{kind: _OF_ITEMS[question.items] for kind, question in QUESTIONS.items()},
     "cross": Crossings(),
 }
 """By the kind of question: that of its items, unless the kind has one of its own."""
 
 
-def summary_of(metric: Metric) -> Summary[Any]:
+def summary_of(metric: Metric) -> Summary:
     """Return what an estimate of a metric is."""
     return SUMMARIES[metric.question.kind]

@@ -16,12 +16,13 @@ from ...analysis.weighted import WEIGHTED
 from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.score import Ratios, verdicts
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
-from ...json_schema import TEXT, Schema, closed, list_of
-from ..query import EstimateQuery, Query
+from ..query import Query
+from ..schemas import TEXT, Schema, closed, list_of
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import CollectedReports, EstimateView, Estimator, PointEstimate, TextTable
-from .terminal_text import interval, percent, reach
+from .summary import CollectedReports
+from .terminal_text import TextTable, interval, percent, reach
+from .view import EstimateView, PointEstimate
 
 MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
@@ -77,7 +78,7 @@ class _CrossTable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CrossingsView(SharesView):
+class _CrossingsView(SharesView):
     """A crossing as grids. Its pairs are a list, too."""
 
     template: ClassVar[str] = "kinds/crossings.html"
@@ -165,7 +166,7 @@ class Crossings(Shares):
         ),
         "values": FIELDS["values"],
     }))  # fmt: skip
-    shown_by: ClassVar[type[EstimateView]] = CrossingsView
+    shown_by: ClassVar[type[EstimateView]] = _CrossingsView
     cheaper: ClassVar[str] = "cross questions with fewer answers"
 
     def effort(self, metric: Metric) -> int:
@@ -179,18 +180,13 @@ class Crossings(Shares):
         question = cast("CrossQuestion", metric.question)
         return sum(question.shape) + 2 * question.size
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return the shares of the pairs, and about them the ``marginals`` and ``conditional`` shares."""
-        pairs = super().table(survey, query, estimator, candidates)
+        pairs = super().table(survey, query)
         metric, question = survey.metric, cast("CrossQuestion", survey.metric.question)
-        together = isinstance(query, Query) and query.simultaneous
-        found = crossed(metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=together)
+        found = crossed(
+            metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=query.simultaneous
+        )
         more = {
             "marginals": _marginals(question, pairs, found),
             "conditional": _conditional(question, found),

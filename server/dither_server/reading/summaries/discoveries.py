@@ -3,9 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self, cast
-
-import numpy as np
+from typing import Any, ClassVar, cast
 
 from dither_shared import Metric, ParameterError, PrefixSketch
 from dither_shared.counted import counted
@@ -14,35 +12,21 @@ from dither_shared.questions.discovery import DiscoveryQuestion
 from dither_shared.questions.domains.alphabet import MARK
 
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
-from ...analysis.estimate_table import metadata
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, untold
 from ...estimation.strings.reach import reach, reports_for
-from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query
-from .schemas import ABOUT
-from .shares_view import share_point
-from .summary import (
-    CollectedReports,
-    EstimateView,
-    Estimator,
-    Page,
-    PageRequest,
-    PointEstimate,
-    Span,
-    Steps,
-    Summary,
-    TextTable,
-    page_of,
-)
-from .svg import scale_top
-from .terminal_text import head_line, odd_lines
+from ..query import Combination, Comparison, Query, Span
+from ..schemas import ABOUT, NUMBER, Schema, closed, list_of
+from .shares_view import SharesView, share_point
+from .summary import CollectedReports, Summary
+from .terminal_text import TextTable, head_line, interval, odd_lines
+from .view import EstimateView, PointEstimate, Steps
 
 _TRANSFORMED, _TRIED = 160, 24
-"""How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
+"""How many cells, or prefixes tried, cost as much as a value that is shown (``limiter``)."""
 
 _SOUGHT = 0.01
 """The share of people for which the number of reports needed is stated."""
@@ -81,42 +65,30 @@ _POISONING = {
 
 
 @dataclass(frozen=True)
-class DiscoveryView(EstimateView):
+class _DiscoveryView(SharesView):
     """The strings that are ``found`` and shown."""
 
     template: ClassVar[str] = "kinds/discovery.html"
-    filled: ClassVar[bool] = True
 
-    table: Table
-    found: Page[dict[str, Any]]
+    def shown(self, value: str) -> str:
+        """Return a string as it is shown: the empty one in quotes."""
+        return value or '""'
 
-    @classmethod
-    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:  # noqa: ARG003 - strings need no metric
-        """Return the strings of a table that a page shows."""
-        place = page_of(range(len(table)), lambda place: str(table.columns["value"][place]), request)
-        rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
-        rows = [row | {"value": shown(row["value"])} for row in rows]
-        return cls(table, Page(rows, place.page, place.pages, place.match))
+    def point(self, row: Mapping[str, Any]) -> PointEstimate:
+        """Return the figure of a string: its interval allows for the selection, so it has no verdict."""
+        return share_point(self.shown(row["value"]), row["frequency"], row["low"], row["high"])
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the shares of these strings, found here or not, or of the most frequent."""
-        rows = {shown(row["value"]): row for row in self.table.rows(0, None if names else _PANEL_STRINGS)}
-        return [_point(name, rows.get(name)) for name in (rows if names is None else names)]
+        if names is None:
+            return [self.point(row) for row in self.table.rows(0, _PANEL_STRINGS)]
+        points = {self.shown(row["value"]): self.point(row) for row in self.table.rows()}
+        return [points.get(name) or PointEstimate(name, "not found", "", None, None, None) for name in names]
 
     @property
-    def values(self) -> int:
-        """How many strings are found."""
-        return len(self.table)
-
-    @property
-    def rows(self) -> list[tuple[dict[str, Any], PointEstimate]]:
-        """The strings that are shown, each with its figure."""
-        return [(row, _point(row["value"], row)) for row in self.found.shown]
-
-    @property
-    def top(self) -> float:  # type: ignore[override]  # it follows from the strings
-        """The share at which the bars of a page end."""
-        return scale_top(max((float(row["high"]) for row in self.found.shown), default=1.0))
+    def known(self) -> bool:
+        """Whether there are reports."""
+        return bool(self.table.about["reports"])
 
     @property
     def reach(self) -> str:
@@ -138,8 +110,11 @@ class DiscoveryView(EstimateView):
             return f"No number of reports finds {held}."
         return f"About {counted(sought['reports'], 'report finds', 'reports find')} {held}, half of the time."
 
+    def time_series(self, over: Steps, estimate: Callable[[Span], Any]) -> None:
+        """Return None, because a day's reports find less than those of all days together."""
 
-class Discoveries(Summary[Discovered]):
+
+class Discoveries(Summary):
     """The strings that are found, the most frequent first."""
 
     columns: ClassVar[Sequence[Column]] = COLUMNS
@@ -159,7 +134,7 @@ class Discoveries(Summary[Discovered]):
         "poisoning": closed(_POISONING),
         "values": list_of(schemas_of(COLUMNS)),
     }))  # fmt: skip
-    shown_by: ClassVar[type[EstimateView]] = DiscoveryView
+    shown_by: ClassVar[type[EstimateView]] = _DiscoveryView
     searched: ClassVar[bool] = True
     cheaper: ClassVar[str] = "declare a smaller alphabet or length"
 
@@ -177,27 +152,21 @@ class Discoveries(Summary[Discovered]):
         tried: int = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
         return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return the strings that are found, how rare these can be, and the share of people with others."""
-        metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
-        _require(metric, asked, candidates)
-        found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
+        metric = survey.metric
+        _require(survey, query)
+        found: Discovered = survey.estimate(query.confidence)
         rest = Unlisted.of(found.unlisted, found.unlisted_error, 1 - found.confidence)
         about = {
-            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            **survey.metadata(query.confidence),
             "health": health(metric.mechanism, (), survey.tally),
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
             "reach": float(reach(metric.mechanism, found.reports)) if found.reports else None,
             "unlisted": None if rest is None else asdict(rest),
-            "poisoning": _poisoning(metric, found, asked.forged),
+            "poisoning": _poisoning(metric, found, query.forged),
         }
         text = _parts(metric)[1].text
         columns: dict[str, ColumnData] = {
@@ -210,29 +179,15 @@ class Discoveries(Summary[Discovered]):
         }
         return Table(about, columns)
 
-    def compare(
-        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
-    ) -> Table:
+    def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
         """Refuse: that one side did not find a string of the other says nothing about its share."""
         raise ParameterError(
             "other", f"{sides[0].metric.name} discovers strings, and discoveries are not compared: export both"
         )
 
-    def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
-    ) -> Table:
+    def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
         """Refuse: former versions have other alphabets or levels."""
         raise ParameterError("metric", f"{name} discovers strings; name a version, because versions are not combined")
-
-    def time_series(
-        self,
-        metric: Metric,
-        view: EstimateView,
-        over: Steps,
-        estimate: Callable[[Span], Discovered],
-        query: Query,
-    ) -> None:
-        """Return None, because a day's reports find less than those of all days together."""
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per string, with shares in percent, and how many people hold none of those tried."""
@@ -240,7 +195,12 @@ class Discoveries(Summary[Discovered]):
         head = f"{head_line(answer, reports, ', which allow for the selection')}\n{answer['privacy']}"
         rows = [("string", "share %", "interval", "people")]
         rows += [
-            (shown(row["value"]), _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
+            (
+                row["value"] or '""',
+                _percent(row["frequency"]),
+                interval(row, _percent),
+                f"{max(0, round(row['count'])):,}",
+            )
             for row in answer["values"]
         ]
         return TextTable([head], rows if answer["values"] else [("Nothing was found.",)], _below(answer))
@@ -250,11 +210,6 @@ def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progre
     """Return the strings that a tally of a metric reveals. ``progress`` is called at each level."""
     mechanism, question = _parts(metric)
     return discover(mechanism, Spelling(question.symbols, question.ends), tally, confidence, progress)
-
-
-def shown(value: str) -> str:
-    """Return a string as it is shown: the empty one in quotes."""
-    return value or '""'
 
 
 def reach_text(answer: Mapping[str, Any]) -> str:
@@ -276,13 +231,14 @@ def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
     return cast("PrefixSketch", metric.mechanism), cast("DiscoveryQuestion", metric.question)
 
 
-def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -> None:
+def _require(survey: CollectedReports, query: Query) -> None:
     """Raise ParameterError for what a discovery does not answer."""
-    if asked.quantile or asked.at:
-        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} does not ask for a number")
-    if candidates is not None:
-        raise ParameterError("candidates", f"{metric.name} discovers strings without a list; candidates do not apply")
-    if asked.simultaneous:
+    name = survey.metric.name
+    if query.quantile or query.at:
+        raise ParameterError("quantile" if query.quantile else "at", f"{name} does not ask for a number")
+    if survey.candidates is not None:
+        raise ParameterError("candidates", f"{name} discovers strings without a list; candidates do not apply")
+    if query.simultaneous:
         raise ParameterError("simultaneous", "does not apply to discoveries; their intervals allow for the selection")
 
 
@@ -304,13 +260,6 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     }
 
 
-def _point(name: str, row: Mapping[str, Any] | None) -> PointEstimate:
-    """Return a string's share in words and its place between 0 and 1."""
-    if row is None:
-        return PointEstimate(name, "not found", "", None, None, None)
-    return share_point(name, row["frequency"], row["low"], row["high"])
-
-
 def _below(answer: Mapping[str, Any]) -> list[str]:
     """Return the lines that a terminal shows below the table of strings."""
     lines = []
@@ -322,16 +271,12 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
         tried = counted(answer["tried"], "string")
-        lines.append(f"{_interval(rest)}% of people hold none of the {tried} tried.")
+        lines.append(f"{interval(rest, _percent)}% of people hold none of the {tried} tried.")
     lines += odd_lines(answer)
     if answer["poisoning"]["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
         lines.append(f"About {few} would make up a string that nobody holds.")
     return lines
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return f"{_percent(row['low'])} to {_percent(row['high'])}"
 
 
 def _percent(share: float | None) -> str:

@@ -11,16 +11,15 @@ from dither_shared import Metric, ParameterError
 
 from ...analysis.columns import Table, finite, from_rows, names_of
 from ...analysis.combine import COMBINED
-from ...analysis.compare import COMPARED, POWER, Side, side_of
+from ...analysis.compare import COMPARED, POWER, side_of
 from ...analysis.contrasts import contrasts, together, worst_variance
-from ...analysis.estimate_table import metadata
 from ...analysis.multiple_testing import two_sided
 from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.mean import combined, each_side, quantile_difference
 from ..query import Comparison
 from .number_scale import Scale
-from .summary import CollectedReports, Estimator
+from .summary import CollectedReports
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 """The quantiles that are compared: few, because each takes its part of the error probability."""
@@ -40,7 +39,7 @@ _TREND_NOTE = (
 )
 
 
-def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator) -> Table:
+def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
     """Compare two surveys of a number in one unit and on one kind of scale.
 
     The difference of geometric means is given in the unit, and tested in logarithms. ``changed`` follows from
@@ -51,11 +50,11 @@ def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison
         raise ParameterError("other", "the two have different units, or only one is on a log scale")
     level = (1 - query.confidence) / _STATISTICS
     rows = [
-        _means(sides, query, estimator, level),
-        *(_quantiles(sides, name, query.confidence, estimator, level) for name in _QUANTILES),
+        _means(sides, query, level),
+        *(_quantiles(sides, name, query.confidence, level) for name in _QUANTILES),
     ]
     about = {
-        "sides": [_side(side, query.confidence) for side in sides],
+        "sides": [side_of(side.metadata(query.confidence)) for side in sides],
         "confidence": query.confidence,
         "correction": "bonferroni",
         "change": query.change,
@@ -65,13 +64,13 @@ def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison
     return from_rows(about, rows, COMPARED)
 
 
-def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: float, estimator: Estimator) -> Table:
+def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: float) -> Table:
     """Return the mean over several versions of one range, weighed by the inverse of their variances.
 
     People who reported under two versions have their answers in common, at most as often as the reports of each period
-    allow; of two permanent draws, which differ, the covariance is thought to be as large, too.
+    allow. Two permanent draws differ, but their covariance is taken to be as large.
     """
-    found = [(one, _estimate(one, confidence, estimator).mean) for one in surveys]
+    found = [(one, _estimate(one, confidence).mean) for one in surveys]
     known, means = [one for one, mean in found if mean.reports], [mean for _, mean in found if mean.reports]
     people = [mean.shared * mean.reports / one.tally.repeats.effect for mean, one in zip(means, known, strict=True)]
     overlaps = np.array([[one.tally.repeats.overlap(other.tally.repeats) for other in known] for one in known])
@@ -89,10 +88,6 @@ def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: f
     return from_rows(about, rows, COMBINED)
 
 
-def _side(side: CollectedReports, confidence: float) -> Side:
-    return side_of(metadata(side.metric, side.tally, side.days, confidence, side.refused))
-
-
 class _SideMean(NamedTuple):
     """A side's mean in the ``coordinate`` in which means are taken, and as a number, each with its error."""
 
@@ -106,8 +101,8 @@ class _SideMean(NamedTuple):
     """Reports times the square of the error, in parts of the range."""
 
 
-def _side_mean(side: CollectedReports, confidence: float, estimator: Estimator) -> _SideMean:
-    scale, mean = Scale.of(side.metric), _estimate(side, confidence, estimator).mean
+def _side_mean(side: CollectedReports, confidence: float) -> _SideMean:
+    scale, mean = Scale.of(side.metric), _estimate(side, confidence).mean
     error = mean.standard_error
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
     return _SideMean(
@@ -121,9 +116,7 @@ def _side_mean(side: CollectedReports, confidence: float, estimator: Estimator) 
     )
 
 
-def _means(
-    sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator, level: float
-) -> dict[str, Any]:
+def _means(sides: tuple[CollectedReports, CollectedReports], query: Comparison, level: float) -> dict[str, Any]:
     """Return the row of the means; the change to be seen is a part of the range.
 
     The interval combines those of both sides (Zou and Donner 2008, "MOVER"), so it holds for geometric means too; for
@@ -131,7 +124,7 @@ def _means(
     those of few reports, because their mean is not normal.
     """
     normal = NormalDist()
-    first, second = (_side_mean(side, query.confidence, estimator) for side in sides)
+    first, second = (_side_mean(side, query.confidence) for side in sides)
     difference = second.value - first.value
     one, other = (Scale.of(side.metric) for side in sides)
     least, most = other.low - one.high, other.high - one.low
@@ -161,14 +154,13 @@ def _means(
 
 
 def _quantiles(
-    sides: tuple[CollectedReports, CollectedReports], name: str, confidence: float, estimator: Estimator, level: float
+    sides: tuple[CollectedReports, CollectedReports], name: str, confidence: float, level: float
 ) -> dict[str, Any]:
     """Return the row of one quantile: its interval at the confidence, and ``changed`` at the corrected level."""
     scales = [Scale.of(side.metric) for side in sides]
     ends = min(scale.low for scale in scales), max(scale.high for scale in scales)
     found, surer = (
-        [_quantile(side, _QUANTILES[name], each_side(one), estimator, ends) for side in sides]
-        for one in (confidence, 1 - level)
+        [_quantile(side, _QUANTILES[name], each_side(one), ends) for side in sides] for one in (confidence, 1 - level)
     )
     wide, sure = quantile_difference(*found), quantile_difference(*surer)
     return {
@@ -183,10 +175,10 @@ def _quantiles(
 
 
 def _quantile(
-    side: CollectedReports, share: float, confidence: float, estimator: Estimator, ends: tuple[float, float]
+    side: CollectedReports, share: float, confidence: float, ends: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return a quantile and its interval. One that reaches an end of its range may lie at the end of either range."""
-    found, scale = _estimate(side, confidence, estimator), Scale.of(side.metric)
+    found, scale = _estimate(side, confidence), Scale.of(side.metric)
     (one,) = found.quantiles((share,))
     quantile = scale.quantile(one, found.mean.reports)
     low = ends[0] if quantile["low"] <= scale.low else quantile["low"]
@@ -194,8 +186,8 @@ def _quantile(
     return math.nan if quantile["value"] is None else quantile["value"], low, high
 
 
-def _estimate(side: CollectedReports, confidence: float, estimator: Estimator) -> NumericEstimate:
-    found: NumericEstimate = estimator(side.metric, (), side.tally, confidence, False)
+def _estimate(side: CollectedReports, confidence: float) -> NumericEstimate:
+    found: NumericEstimate = side.estimate(confidence)
     return found
 
 

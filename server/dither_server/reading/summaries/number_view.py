@@ -10,17 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dither_shared import Metric
-
-from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...estimation.intervals.score import too_wide
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.tabulated import law_of
+from ..query import Span
 from .number_changes import trend
 from .number_scale import Scale
-from .summary import EstimateView, PointEstimate, Span, Steps
-from .svg import HEIGHT, WIDTH, SeriesLine, StepText, TimeSeries, drawing_of
+from .view import HEIGHT, WIDTH, EstimateView, PointEstimate, SeriesLine, Steps, TimeSeries, drawing_of
 
 _BARS = 20
 """Maximum bars of the histogram; a grid of fewer steps has fewer. Each sums shares that are known badly one by one."""
@@ -31,9 +28,6 @@ _DOUBTS = {"ok": "", "edge": "may lie beyond the range", "too-few": "too few rep
 
 _STEPS = 40
 """Maximum days or weeks that are drawn."""
-
-_WORK = 20_000
-"""Cost budget for those drawings, so that a page takes about a second."""
 
 _NEEDED = 0.01
 """The part of the range to which enough reports know the mean."""
@@ -67,8 +61,6 @@ class NumberView(EstimateView):
 
     template: ClassVar[str] = "kinds/number.html"
 
-    metric: Metric
-    table: Table
     found: NumericEstimate
 
     @cached_property
@@ -190,6 +182,14 @@ class NumberView(EstimateView):
             for x, share in zip(places.tolist(), np.clip(shares, 0, 1).tolist(), strict=True)
         ]
 
+    def time_series(self, over: Steps, estimate: Callable[[Span], NumericEstimate]) -> TimeSeries:
+        """Return the lines of the mean, the median and the 95th percentile."""
+        over = over.last(_STEPS)
+        steps = (TrendStep(*span, estimate(span)) for span in over.spans)
+        table = trend(self.metric, steps, self.table.about["confidence"])
+        lines = [_line(row, over.starts, self.scale) for row in table.rows()]
+        return TimeSeries(over, lines, number_ticks(self.scale, 2), "Only the mean is tested for a drift.")
+
 
 def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
@@ -212,23 +212,6 @@ def ordinal(number: float) -> str:
     return f"{number:g}th"
 
 
-def time_series(
-    metric: Metric, over: Steps, effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
-) -> TimeSeries | None:
-    """Return the lines over the last days or weeks with reports; None for a single step.
-
-    ``effort`` is the cost of one estimate.
-    """
-    over = over.last(min(_STEPS, _WORK // effort))
-    if len(over.spans) < 2:
-        return None
-    steps = (TrendStep(*span, estimate(span)) for span in over.spans)
-    table = trend(metric, steps, confidence)
-    scale = Scale.of(metric)
-    lines = [_line(row, over.starts, scale) for row in table.rows()]
-    return TimeSeries(over, lines, number_ticks(scale, 2), "Only the mean is tested for a drift.")
-
-
 def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> SeriesLine:
     """Draw a statistic over at least two days, on the whole range."""
     ends = ("low", "high", "frequency")
@@ -238,7 +221,7 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> SeriesLine
     texts = []
     for point, unknown in zip(row["points"], wide, strict=True):
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
-        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
+        texts.append((f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "drifts" if row["drift"] else ""
     name = "geometric mean" if scale.log and row["value"] == "mean" else _NAMES.get(row["value"], row["value"])
     return SeriesLine(name, texts, drift, drawing_of(places, days))

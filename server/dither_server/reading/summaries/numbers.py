@@ -1,6 +1,6 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, ClassVar
@@ -10,7 +10,6 @@ import numpy as np
 from dither_shared import Metric, ParameterError
 
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
-from ...analysis.estimate_table import metadata
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
 from ...analysis.sequential import Look, watched
@@ -20,17 +19,27 @@ from ...analysis.weighted import WEIGHTED, Weighting, weighted_number
 from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import QUANTILES, NumericEstimate, estimate_number
 from ...estimation.numeric.tabulated import law_of
-from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
+from ..query import Combination, Comparison, Query, TrendQuery, WatchQuery
+from ..schemas import ABOUT, NUMBER, TEXT, Schema, closed, list_of, optional_weighted
 from .number_changes import combined_means, compared, trend
 from .number_scale import Scale
-from .number_view import NumberView, number_text, time_series
-from .schemas import ABOUT, optional_weighted
-from .summary import CollectedReports, EstimateView, Estimator, PageRequest, Span, Steps, Summary, TextTable
-from .svg import TimeSeries
-from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line, weights_lines
+from .number_view import NumberView, number_text
+from .summary import CollectedReports, Summary
+from .terminal_text import (
+    TextTable,
+    change_words,
+    head_line,
+    interval,
+    odd_lines,
+    reach,
+    side_line,
+    trend_line,
+    weighted_cells,
+    weights_lines,
+)
+from .view import EstimateView, PageRequest
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -117,7 +126,7 @@ COLUMNS = (
 """
 
 
-class Numbers(Summary[NumericEstimate]):
+class Numbers(Summary):
     """The mean of a number, its quantiles, the shares of people below points, and the shares beyond both ends."""
 
     columns: ClassVar[Sequence[Column]] = COLUMNS
@@ -149,33 +158,26 @@ class Numbers(Summary[NumericEstimate]):
         """Return the cost that its law states."""
         return law_of(metric.mechanism).cost
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return the mean, quantiles and shares; the rows are the shares, by ``at``."""
-        asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
-        if candidates is not None:
+        if survey.candidates is not None:
             raise ParameterError("candidates", f"{survey.metric.name} asks for a number; candidates are for strings")
-        if asked.simultaneous:
+        if query.simultaneous:
             raise ParameterError("simultaneous", "does not apply to numbers, whose intervals hold separately")
         metric, scale = survey.metric, Scale.of(survey.metric)
-        found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
+        found: NumericEstimate = survey.estimate(query.confidence)
         known = found.mean.reports
         about = {
-            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            **survey.metadata(query.confidence),
             "health": health(metric.mechanism, (), survey.tally),
-            "poisoning": _poisoning(metric, scale, found, asked.forged),
+            "poisoning": _poisoning(metric, scale, found, query.forged),
             "unit": scale.unit,
             "scale": {"low": scale.low, "high": scale.high, "log": scale.log},
             "mean": {"kind": scale.mean_kind, **scale.mean(found.mean)},
-            "quantiles": [scale.quantile(one, known) for one in found.quantiles(asked.quantile or QUANTILES)],
+            "quantiles": [scale.quantile(one, known) for one in found.quantiles(query.quantile or QUANTILES)],
             "clipped": _clipped(scale, found),
         }
-        points = list(asked.at) or scale.evenly(_CUTS)
+        points = list(query.at) or scale.evenly(_CUTS)
         shares = [found.below(scale.place(at)) for at in points]
         names = names_of(CDF)[1:]
         numbers = np.array(shares).reshape(len(shares), len(names))  # the coarsest grid may have none
@@ -191,28 +193,19 @@ class Numbers(Summary[NumericEstimate]):
         rows += [_row("share", one["at"], one["share"], "", one) for one in table.rows()]
         return from_rows(table.about, rows, COLUMNS)
 
-    def compare(
-        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
-    ) -> Table:
+    def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
         """Return the differences of means, medians and 95th percentiles."""
-        return compared(sides, query, estimator)
+        return compared(sides, query)
 
-    def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
-    ) -> Table:
+    def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
         """Return the combined mean of versions of one range. Others are refused, and quantiles cannot be averaged."""
         if not query.same_question:
             what = "versions of other ranges are not combined; name a version, or ask for same_question"
             raise ParameterError("metric", f"{name} asks for a number; {what}")
-        return combined_means(name, surveys, query.confidence, estimator)
+        return combined_means(name, surveys, query.confidence)
 
     def trend(
-        self,
-        metric: Metric,
-        count: int,
-        steps: Iterable[TrendStep[NumericEstimate]],
-        query: TrendQuery,
-        places: Indices | None,
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[Any]], query: TrendQuery, places: Indices | None
     ) -> Table:
         """Return the trend of mean, median and 95th percentile."""
         return trend(metric, steps, query.confidence)
@@ -251,24 +244,12 @@ class Numbers(Summary[NumericEstimate]):
             row |= {f"{name}_{end}": quantiles[share][end] for end in _ENDS}
         return [row]
 
-    def view(self, survey: CollectedReports, query: Query, estimator: Estimator, request: PageRequest) -> NumberView:
+    def view(self, survey: CollectedReports, query: Query, request: PageRequest) -> NumberView:
         """Return the curve, the quantiles and the shape, which need the estimates behind the table."""
-        found: NumericEstimate = estimator(survey.metric, (), survey.tally, query.confidence, False)
-        return NumberView(survey.metric, self.table(survey, query, estimator), found)
-
-    def time_series(
-        self,
-        metric: Metric,
-        view: EstimateView,
-        over: Steps,
-        estimate: Callable[[Span], NumericEstimate],
-        query: Query,
-    ) -> TimeSeries | None:
-        """Return the lines of mean, median and 95th percentile."""
-        return time_series(metric, over, self.effort(metric), estimate, query.confidence)
+        return NumberView(survey.metric, self.table(survey, query), request, survey.estimate(query.confidence))
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return a row for the mean, with ± (``text.reach``) unless the scale is logarithmic, and one per quantile."""
+        """Return a row for the mean, with ± (``reach``) unless the scale is logarithmic, and one per quantile."""
         mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
         before = [
             head_line(answer),
@@ -280,9 +261,25 @@ class Numbers(Summary[NumericEstimate]):
         name = "geometric mean" if scale["log"] else "mean"
         more = ["weighted", "interval"] * ("weights" in answer)
         rows = [("statistic", unit or "value", "±", "interval", *more, "verdict")]
-        rows += [(name, number_text(mean["value"]), half, _interval(mean), *_weighted(mean), mean["verdict"])]
         rows += [
-            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), *_weighted(one), one["verdict"])
+            (
+                name,
+                number_text(mean["value"]),
+                half,
+                interval(mean, number_text),
+                *weighted_cells(mean, number_text),
+                mean["verdict"],
+            )
+        ]
+        rows += [
+            (
+                f"p{100 * one['share']:g}",
+                number_text(one["value"]),
+                "",
+                interval(one, number_text),
+                *weighted_cells(one, number_text),
+                one["verdict"],
+            )
             for one in answer["quantiles"]
         ]
         return TextTable([*before, *weights_lines(answer)], rows, [_RULE, *_doubts(answer)])
@@ -294,7 +291,7 @@ class Numbers(Summary[NumericEstimate]):
         for row in answer["values"]:
             numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
             words = change_words(row, f"{100 * answer['change']:g}% of the range takes")
-            rows.append((row["value"], *numbers, _interval(row), words))
+            rows.append((row["value"], *numbers, interval(row, number_text), words))
         how = (
             f"{100 * answer['confidence']:g}% intervals; changed is reported at an error of {level:.3g} for all "
             f"together"
@@ -379,17 +376,6 @@ def _with_weights(table: Table, metric: Metric, weighting: Weighting) -> Table:
 
 def _weighted_ends(row: Mapping[str, Any]) -> dict[str, Any]:
     return {f"weighted_{end}": row[end] for end in _ENDS}
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
-
-
-def _weighted(row: Mapping[str, Any]) -> list[str]:
-    """Return the weighted number and its interval, if there is one."""
-    if "weighted" not in row:
-        return []
-    return [number_text(row["weighted"]), _interval({end: row[f"weighted_{end}"] for end in _ENDS})]
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:

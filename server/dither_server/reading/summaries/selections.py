@@ -16,13 +16,14 @@ from ...analysis.estimate_table import SHARES, VERDICT
 from ...analysis.weighted import WEIGHTED
 from ...estimation.intervals.score import verdicts
 from ...estimation.sets import MeanSize, PairEstimates, SetEstimate, estimate_sets
-from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
-from ..query import EstimateQuery
+from ..query import Query
+from ..schemas import NUMBER, Schema, closed, list_of
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import CollectedReports, EstimateView, Estimator, PointEstimate, TextTable
-from .terminal_text import interval, percent
+from .summary import CollectedReports
+from .terminal_text import TextTable, interval, percent
+from .view import EstimateView, PointEstimate
 
 _PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
 """Maximum pairs shown on a page and on a terminal: those that most people have."""
@@ -110,24 +111,18 @@ class Selections(Shares):
         most = metric.question.promises.get("at_most")
         return estimate_sets(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous, at_most=most)
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> "_SelectionTable":
+    def table(self, survey: CollectedReports, query: Query) -> "_SelectionTable":
         """Return the shares, and the pairs as related rows."""
-        found: list[SetEstimate] = []
+        estimates: list[SetEstimate] = []
 
-        def remembered(*asked: Any) -> SetEstimate:
-            found.append(estimator(*asked))
-            return found[-1]
+        def remembered(*arguments: Any) -> SetEstimate:
+            estimates.append(survey.estimator(*arguments))
+            return estimates[-1]
 
-        shares = super().table(survey, query, remembered, candidates)
-        total, pairs = found[-1].total, found[-1].pairs
-        about = {**shares.about, "average": _average(total), "unseen_pairs": pairs.unseen or None}
-        return _SelectionTable(about, shares.columns, related={"pairs": _pairs(found[-1].labels, pairs)})
+        shares = super().table(replace(survey, estimator=remembered), query)
+        (found,) = estimates
+        about = {**shares.about, "average": _average(found.total), "unseen_pairs": found.pairs.unseen or None}
+        return _SelectionTable(about, shares.columns, related={"pairs": _pairs(found.labels, found.pairs)})
 
     def flat(self, table: Table) -> Table:
         """Return a row for each value, and one for each pair and order."""

@@ -1,6 +1,6 @@
 """Shares of values: the summary of listed answers and of candidate strings."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from statistics import NormalDist
@@ -22,16 +22,15 @@ from ...estimation.confidence import level_of_each
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
-from ..query import Combination, Comparison, EstimateQuery, Query, TrendQuery, WatchQuery
-from .schemas import ABOUT, optional_weighted
-from .shares_view import FEW, SharesView, time_series
-from .summary import CollectedReports, EstimateView, Estimator, Span, Steps, Summary, TextTable
-from .svg import TimeSeries
+from ..query import Combination, Comparison, Query, TrendQuery, WatchQuery
+from ..schemas import ABOUT, Json, Schema, closed, list_of, optional_weighted
+from .shares_view import FEW, SharesView
+from .summary import CollectedReports, Summary
 from .terminal_text import (
     TOO_FEW,
+    TextTable,
     change_words,
     head_line,
     interval,
@@ -41,8 +40,10 @@ from .terminal_text import (
     reach,
     side_line,
     trend_line,
+    weighted_cells,
     weights_lines,
 )
+from .view import EstimateView
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FALSE = f"{100 * FALSE_DISCOVERIES:g}%"
@@ -69,7 +70,7 @@ FIELDS: Json = {
 """The fields of an estimate of shares."""
 
 
-class Shares(Summary[Estimate]):
+class Shares(Summary):
     """The share of each value, with its errors and verdict."""
 
     columns: ClassVar[Sequence[Column]] = (*SHARES, *WEIGHTED)
@@ -89,34 +90,27 @@ class Shares(Summary[Estimate]):
         """Return the cost that its decoder states."""
         return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
-    def table(
-        self,
-        survey: CollectedReports,
-        query: EstimateQuery,
-        estimator: Estimator,
-        candidates: tuple[str, ...] | None = None,
-    ) -> Table:
-        """Return ``estimate_table``."""
-        asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
-        if asked.quantile or asked.at:
+    def table(self, survey: CollectedReports, query: Query) -> Table:
+        """Return the shares (``estimate_table``), and weighted ones if they are asked for."""
+        if query.quantile or query.at:
             raise ParameterError(
-                "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
+                "quantile" if query.quantile else "at", f"{survey.metric.name} does not ask for a number"
             )
         table = estimate_table(
             survey.metric,
             survey.tally,
             survey.days,
-            asked.confidence,
-            candidates,
-            simultaneous=asked.simultaneous,
-            forged=asked.forged,
+            query.confidence,
+            survey.candidates,
+            simultaneous=query.simultaneous,
+            forged=query.forged,
             refused=survey.refused,
-            estimator=estimator,
+            estimator=survey.estimator,
         )
         if survey.weighting is None:
             return table
-        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - asked.confidence
-        if asked.simultaneous:
+        mechanism, labels, alpha = survey.metric.mechanism, tuple(table.columns["value"]), 1 - query.confidence
+        if query.simultaneous:
             _, alpha = level_of_each(mechanism, len(labels), alpha)
         known = np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64))  # the reports say something
         found = weighted_shares(mechanism, labels, survey.weighting, alpha)
@@ -124,31 +118,20 @@ class Shares(Summary[Estimate]):
         about = {**table.about, "weights": survey.weighting.about}
         return replace(table, about=about, columns={**table.columns, **weighted})
 
-    def compare(
-        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
-    ) -> Table:
-        """Return ``compared``."""
-        first, second = (self.table(side, query, estimator) for side in sides)
+    def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
+        """Return the differences of the shares that both sides list."""
+        first, second = (self.table(side, Query(confidence=query.confidence)) for side in sides)
         mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
         return compared(first, second, mechanisms, query.confidence, query.change)
 
-    def combine(
-        self, name: str, surveys: Sequence[CollectedReports], query: Combination, estimator: Estimator
-    ) -> Table:
-        """Return ``combined``."""
-        versions = [
-            Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)
-            for survey in surveys
-        ]
+    def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
+        """Return the shares over several versions, weighted by the inverse of their variances."""
+        alone = Query(confidence=query.confidence)
+        versions = [Version(self.table(one, alone), one.metric.mechanism, one.tally.repeats) for one in surveys]
         return combined(name, versions, query.confidence)
 
     def trend(
-        self,
-        metric: Metric,
-        count: int,
-        steps: Iterable[TrendStep[Estimate]],
-        query: TrendQuery,
-        places: Indices | None,
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[Any]], query: TrendQuery, places: Indices | None
     ) -> Table:
         """Return the trend of the values."""
         return trend(metric, count, steps, query.confidence, places)
@@ -160,7 +143,7 @@ class Shares(Summary[Estimate]):
 
     def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
         """Return the test of the values that are named, or of all."""
-        places = query.selection.places(metric.labels, lambda: reference.frequency)
+        places = query.places(metric.labels, lambda: reference.frequency)
         chosen = [one.chosen(places) for one in (reference, *looks)]
         labels = [metric.labels[place] for place in places.tolist()]
         return watched(labels, chosen[0], chosen[1:], query.confidence, query.change)
@@ -173,22 +156,10 @@ class Shares(Summary[Estimate]):
         """Return whether there are many values."""
         return len(metric.labels) > FEW
 
-    def time_series(
-        self,
-        metric: Metric,
-        view: EstimateView,
-        over: Steps,
-        estimate: Callable[[Span], Estimate],
-        query: Query,
-    ) -> TimeSeries | None:
-        """Return the lines of the most frequent values that are shown."""
-        shown = view.found.shown if isinstance(view, SharesView) else []
-        return time_series(metric, shown, over, self.effort(metric), estimate, query.confidence)
-
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent.
 
-        ± is how far the interval reaches from the estimate (``text.reach``); it may be cut at 0 or 1.
+        ± is how far the interval reaches from the estimate (``terminal_text.reach``); it may be cut at 0 or 1.
         """
         together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
@@ -246,14 +217,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"]
     numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
-    return row["value"], *numbers, *_weighted(row), *found, row["verdict"]
-
-
-def _weighted(row: Mapping[str, Any]) -> list[str]:
-    """Return the weighted share and its interval, if there is one."""
-    if "weighted" not in row:
-        return []
-    return [percent(row["weighted"]), interval({end: row[f"weighted_{end}"] for end in ("low", "high")})]
+    return row["value"], *numbers, *weighted_cells(row), *found, row["verdict"]
 
 
 def _difference(row: Mapping[str, Any], change: float) -> tuple[str, ...]:

@@ -2,25 +2,35 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dither_shared import Metric
 from dither_shared.counted import counted
 
-from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend
-from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.intervals.score import verdicts
 from ...estimation.planning import MAX_USERS, half_width, users_for
-from .summary import EstimateView, Page, PageRequest, PointEstimate, Span, Steps, page_of, percent_ticks
-from .svg import SeriesLine, StepText, TimeSeries, drawing_of, scale_top
+from ..query import Span
+from .view import (
+    EstimateView,
+    Page,
+    PageRequest,
+    PointEstimate,
+    SeriesLine,
+    Steps,
+    TimeSeries,
+    drawing_of,
+    page_of,
+    percent_ticks,
+    scale_top,
+)
 
 FEW = 8
 """The number of values above which all intervals of a page hold at once."""
@@ -34,9 +44,6 @@ _PANEL_VALUES = 5
 _LINES = 12
 """Maximum values plotted over time."""
 
-_WORK = 20_000
-"""Cost budget for those plots, so that a page takes about a second."""
-
 Row = Mapping[str, Any]
 """A row with the columns ``SHARES``."""
 
@@ -48,17 +55,19 @@ class SharesView(EstimateView):
     template: ClassVar[str] = "kinds/shares.html"
     filled: ClassVar[bool] = True
 
-    metric: Metric
-    table: Table
-    found: Page[Row]
+    found: Page[Row] = field(init=False)
 
-    @classmethod
-    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:
-        """Return the values of a table that a page shows."""
-        values = table.columns["value"]
-        place = page_of(_listed(table), lambda place: metric.question.shown(str(values[place])), request)
-        rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
-        return cls(metric, table, Page(rows, place.page, place.pages, place.match))
+    def __post_init__(self, request: PageRequest) -> None:
+        """Find the page of values that is asked for, the most frequent first."""
+        values, shares = self.table.columns["value"], np.nan_to_num(self.table.columns["frequency"], nan=-np.inf)
+        order: list[int] = np.argsort(-shares, kind="stable").tolist()
+        place = page_of(order, lambda place: self.shown(str(values[place])), request)
+        rows = self.table.chosen(np.array(place.shown, dtype=np.intp)).rows()
+        object.__setattr__(self, "found", Page(rows, place.page, place.pages, place.match))
+
+    def shown(self, value: str) -> str:
+        """Return a value as people read it."""
+        return self.metric.question.shown(value)
 
     @property
     def values(self) -> int:
@@ -112,31 +121,54 @@ class SharesView(EstimateView):
     @cached_property
     def rows(self) -> list[tuple[Row, PointEstimate]]:
         """The values that are shown, the most frequent first, each with its figure."""
-        return [(row, self._point(row)) for row in self.found.shown]
+        return [(row, self.point(row)) for row in self.found.shown]
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the shares of these values, or of the most frequent that are shown."""
         if names is None:
             return [point for _, point in self.rows[:_PANEL_VALUES]]
-        where = {self.metric.question.shown(value): place for place, value in enumerate(self.table.columns["value"])}
+        where = {self.shown(value): place for place, value in enumerate(self.table.columns["value"])}
         rows = self.table.chosen(np.array([where[name] for name in names], dtype=np.intp)).rows()
-        return [self._point(row) for row in rows]
+        return [self.point(row) for row in rows]
 
     def point_of(self, row: Mapping[str, Any], name: str, share: str = "share") -> PointEstimate:
         """Return the figure of a row whose share is in that column."""
         return share_point(name, row[share], row["low"], row["high"], row["verdict"])
 
-    def _point(self, row: Row) -> PointEstimate:
-        name = self.metric.question.shown(row["value"])
+    def point(self, row: Row) -> PointEstimate:
+        """Return the figure of a value."""
+        name = self.shown(row["value"])
         verdict = row["verdict"]
         if row["found"] is not None and verdict != "too-few":
             verdict = "ok" if row["found"] else "noise"
         return share_point(name, row["frequency"], row["low"], row["high"], verdict)
 
     @property
-    def top(self) -> float:  # type: ignore[override]  # it follows from the values
+    def top(self) -> float:
         """The share at which the bars of a page end."""
         return scale_top(max((point.high or 0.0 for _, point in self.rows), default=1.0))
+
+    def time_series(self, over: Steps, estimate: Callable[[Span], Any]) -> TimeSeries | None:
+        """Return the lines of the most frequent values that are shown; None if none of them has anything to show."""
+        metric, confidence = self.metric, self.table.about["confidence"]
+        drawn = sorted(self.found.shown, key=_share, reverse=True)[:_LINES]
+        if not drawn:
+            return None
+        where = {label: place for place, label in enumerate(metric.labels)}
+        places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
+        steps = (TrendStep(*span, estimate(span)) for span in over.spans)
+        table = trend(metric, len(over.spans), steps, confidence, places)
+        trends = table.rows()
+        method = f"{table.about['correction'].title()}'s method"
+        note = f"A drift is marked, with a false alarm in {100 * (1 - confidence):.3g}% of questions ({method})."
+        there = {row["value"] for row in drawn if row["verdict"] == "ok" and row["found"] is not False}
+        lines = [row for row in trends if row["drift"] or row["value"] in there]
+        if not lines:
+            return None
+        if len(lines) < len(trends):
+            note += " Answers that nobody may have given are drawn only if they drift."
+        top = scale_top(max(point["high"] or 0.0 for row in lines for point in row["points"]))
+        return TimeSeries(over, [_line(metric, row, over.starts, top) for row in lines], percent_ticks(2, top), note)
 
 
 def share_point(
@@ -171,39 +203,6 @@ def _rounded_up(percent: float) -> str:
     return f"{math.ceil(round(percent * 10**digits, 6)) / 10**digits:g}"
 
 
-def time_series(
-    metric: Metric,
-    rows: Sequence[Row],
-    over: Steps,
-    effort: int,
-    estimate: Callable[[Span], Estimate],
-    confidence: float,
-) -> TimeSeries | None:
-    """Return the lines of the most frequent rows over the last days or weeks; None for a single step.
-
-    ``effort`` is the cost of one estimate.
-    """
-    over = over.last(_WORK // effort)
-    if len(over.spans) < 2 or not rows:
-        return None
-    drawn = sorted(rows, key=_share, reverse=True)[:_LINES]
-    where = {label: place for place, label in enumerate(metric.labels)}
-    places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
-    steps = (TrendStep(*span, estimate(span)) for span in over.spans)
-    table = trend(metric, len(over.spans), steps, confidence, places)
-    trends = table.rows()
-    method = f"{table.about['correction'].title()}'s method"
-    note = f"A drift is marked, with a false alarm in {100 * (1 - confidence):.3g}% of questions ({method})."
-    there = {row["value"] for row in drawn if row["verdict"] == "ok" and row["found"] is not False}
-    lines = [row for row in trends if row["drift"] or row["value"] in there]
-    if not lines:
-        return None
-    if len(lines) < len(trends):
-        note += " Answers that nobody may have given are drawn only if they drift."
-    top = scale_top(max(point["high"] or 0.0 for row in lines for point in row["points"]))
-    return TimeSeries(over, [_line(metric, row, over.starts, top) for row in lines], percent_ticks(2, top), note)
-
-
 def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> SeriesLine:
     """Draw a row of a trend over at least two days, from 0 to ``top``."""
     sides = (np.array([point[end] for point in row["points"]], dtype=np.float64) for end in ("low", "high"))
@@ -211,18 +210,11 @@ def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> SeriesL
     for point, verdict in zip(row["points"], verdicts(*sides), strict=True):
         low, high = point["low"], point["high"]
         interval = "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
-        texts.append(StepText(percent_text(point["frequency"]), interval, verdict == "too-few"))
+        texts.append((percent_text(point["frequency"]), interval, verdict == "too-few"))
     drift = ""
     if row["drift"]:
         drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"
     return SeriesLine(metric.question.shown(row["value"]), texts, drift, drawing_of(row["points"], days, top))
-
-
-def _listed(table: Table) -> list[int]:
-    """Return the places of the values, the most frequent first."""
-    shares = np.nan_to_num(table.columns["frequency"], nan=-np.inf)
-    order: list[int] = np.argsort(-shares, kind="stable").tolist()
-    return order
 
 
 def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:

@@ -1,11 +1,20 @@
-"""Lines of text that answers of several kinds have in common, for terminals."""
+"""Answers for terminals, and the lines of text that several kinds have in common."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dither_shared.counted import counted
 
 TOO_FEW = "Too few reports to say anything: whatever people answered, the intervals would cover everything possible."
+
+
+class TextTable(NamedTuple):
+    """An answer for a terminal: lines, a table whose first row is its head, lines below it, and further tables."""
+
+    before: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    after: Sequence[str] = ()
+    more: Sequence["TextTable"] = ()
 
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
@@ -84,9 +93,15 @@ def reach(row: Mapping[str, Any], estimate: float | None) -> float | None:
     return max(float(row["high"]) - estimate, estimate - float(row["low"]))
 
 
-def interval(row: Mapping[str, Any]) -> str:
-    """Return both ends of an interval of shares in percent, or a dash if they are unknown."""
-    return "-" if row["low"] is None else f"{percent(row['low'])} to {percent(row['high'])}"
+def interval(row: Mapping[str, Any], text: Callable[[float | None], str] = percent, of: str = "") -> str:
+    """Return both ends of an interval, each by ``text``, or a dash if they are unknown; ``of`` begins their names."""
+    low, high = row[f"{of}low"], row[f"{of}high"]
+    return "-" if low is None else f"{text(low)} to {text(high)}"
+
+
+def weighted_cells(row: Mapping[str, Any], text: Callable[[float | None], str] = percent) -> list[str]:
+    """Return the weighted estimate and its interval, each by ``text``; nothing if there is none."""
+    return [text(row["weighted"]), interval(row, text, "weighted_")] if "weighted" in row else []
 
 
 def p_value_text(p_value: float | None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from dither_server.reading.summaries.discoveries import Discoveries
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.tally.tally import Tally
-from dither_shared import Metric, parse_metrics
+from dither_shared import parse_metrics
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 from server.collecting import TODAY
@@ -24,18 +24,13 @@ CRASH = parse_metrics(CRASH_TOML)["crash"]
 DISCOVERIES = Discoveries()
 
 
-def estimator(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> object:
-    return DISCOVERIES.estimate(metric, labels, tally, confidence, simultaneous)
-
-
 def surveyed(held: Mapping[str, int], seed: int = 1) -> CollectedReports:
     """Return what was collected from this many people with each text."""
     items = [CRASH.item(text) for text in held]
     labels = tuple(item.decode("ascii") for item in items if isinstance(item, bytes))
     people = Population(labels, np.array(list(held.values())))
-    return CollectedReports(
-        CRASH, sample_tally(CRASH.mechanism, people, np.random.default_rng(seed)), (TODAY, TODAY), {}
-    )
+    tally = sample_tally(CRASH.mechanism, people, np.random.default_rng(seed))
+    return CollectedReports(CRASH, tally, (TODAY, TODAY), {}, DISCOVERIES.estimate)
 
 
-NOTHING = CollectedReports(CRASH, Tally.zero(CRASH.mechanism), (None, None), {})
+NOTHING = CollectedReports(CRASH, Tally.zero(CRASH.mechanism), (None, None), {}, DISCOVERIES.estimate)

@@ -12,7 +12,7 @@ from dither_server.estimation.numeric.likelihood import LikelihoodFit
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.summary import CollectedReports, Estimator
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _KNOWN: dict[tuple[object, ...], object] = {}
 
 
-def ESTIMATOR(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, together: bool) -> Any:  # noqa: N802
+def estimated(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, together: bool) -> Any:
     """Estimate each tally once, because tests ask for the same surveys again."""
     key = (metric.version, tally.reports.tobytes(), tally.repeats, tally.counts.tobytes(), confidence)
     if key not in _KNOWN:
@@ -84,5 +84,7 @@ def nothing(metric: Metric) -> Tally:
     return Tally(np.zeros(shape[0], dtype=np.int64), np.zeros(shape, dtype=np.int64))
 
 
-def survey(metric: Metric, tally: Tally, since: date = TODAY, until: date = TODAY) -> CollectedReports:
-    return CollectedReports(metric, tally, (since, until), {})
+def survey(
+    metric: Metric, tally: Tally, since: date = TODAY, until: date = TODAY, by: Estimator = estimated
+) -> CollectedReports:
+    return CollectedReports(metric, tally, (since, until), {}, by)

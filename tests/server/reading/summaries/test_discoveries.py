@@ -1,19 +1,21 @@
 """A discovery as the API's answer, on a page and on a terminal."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.estimation.strings.reach import reach
-from dither_server.reading.query import Comparison, Query
+from dither_server.reading.query import Combination, Comparison, Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
-from dither_server.reading.summaries.summary import CollectedReports, PageRequest
+from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, reach_text
+from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.view import PageRequest
 from dither_server.tally.repeats import Repeats
 from dither_shared import ParameterError, parse_metrics
 
-from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, estimator, surveyed
+from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, surveyed
 
 PEOPLE = {"a.b": 40_000, "dd": 25_000, "": 15_000, "too long": 12_000, "É": 8_000}
 SURVEY = surveyed(PEOPLE)
@@ -21,7 +23,7 @@ SURVEY = surveyed(PEOPLE)
 
 def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
     assert isinstance(summary_of(CRASH), Discoveries)
-    rows = DISCOVERIES.table(SURVEY, Query(), estimator).rows()
+    rows = DISCOVERIES.table(SURVEY, Query()).rows()
     assert [row["value"] for row in rows[:2]] == ["a.b", "dd"]
     shares = {"a.b": 0.4, "dd": 0.25, "": 0.15, "…": 0.2}  # neither can be spelled: "too long" has letters that are not
     found = {row["value"]: row for row in rows}
@@ -35,7 +37,7 @@ def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
 
 
 def test_answer_tells_reach_poisoning_and_people_whose_string_was_not_tried() -> None:
-    told = DISCOVERIES.table(SURVEY, Query(forged=0.02), estimator).about
+    told = DISCOVERIES.table(SURVEY, Query(forged=0.02)).about
     mechanism = CRASH.mechanism
     assert told["reports"] == 100_000
     assert told["confirming"] == SURVEY.tally.reports[-2:].sum()
@@ -52,7 +54,7 @@ def test_answer_tells_reach_poisoning_and_people_whose_string_was_not_tried() ->
 
 
 def test_without_reports_only_the_reports_needed_are_told() -> None:
-    told = DISCOVERIES.table(NOTHING, Query(), estimator).whole()
+    told = DISCOVERIES.table(NOTHING, Query()).whole()
     assert (told["values"], told["reach"], told["unlisted"]) == ([], None, None)
     assert told["sought"]["share"] == 0.01
     assert told["sought"]["reports"] > 1000
@@ -61,7 +63,7 @@ def test_without_reports_only_the_reports_needed_are_told() -> None:
 def test_errors_allow_for_people_who_report_every_day() -> None:
     again = Repeats((SURVEY.tally.total // 7,) * 7)
     week = replace(SURVEY, tally=replace(SURVEY.tally, repeats=again))
-    (row, *_), (once, *_) = (DISCOVERIES.table(survey, Query(), estimator).rows() for survey in (week, SURVEY))
+    (row, *_), (once, *_) = (DISCOVERIES.table(survey, Query()).rows() for survey in (week, SURVEY))
     assert row["frequency"] == pytest.approx(once["frequency"], rel=0.01)
     assert row["standard_error"] > 1.3 * once["standard_error"]
     assert row["low"] < once["low"]
@@ -74,13 +76,13 @@ def test_what_a_discovery_does_not_answer_is_refused() -> None:
         (Query(at=(1.0,)), "at"),
     ):
         with pytest.raises(ParameterError, match=f"^{place}: "):
-            DISCOVERIES.table(SURVEY, query, estimator)
+            DISCOVERIES.table(SURVEY, query)
     with pytest.raises(ParameterError, match="candidates do not apply"):
-        DISCOVERIES.table(SURVEY, Query(), estimator, ("a.b",))
+        DISCOVERIES.table(replace(SURVEY, candidates=("a.b",)), Query())
     with pytest.raises(ParameterError, match="discoveries are not compared"):
-        DISCOVERIES.compare((SURVEY, SURVEY), Comparison(), estimator)
+        DISCOVERIES.compare((SURVEY, SURVEY), Comparison())
     with pytest.raises(ParameterError, match="versions are not combined"):
-        DISCOVERIES.combine("crash", [SURVEY], Query(), estimator)
+        DISCOVERIES.combine("crash", [SURVEY], Combination())
 
 
 def test_cost_grows_with_the_prefixes_tried() -> None:
@@ -88,10 +90,8 @@ def test_cost_grows_with_the_prefixes_tried() -> None:
     assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
 
 
-def viewed(survey: CollectedReports, request: PageRequest) -> DiscoveryView:
-    view = DISCOVERIES.view(survey, Query(), estimator, request)
-    assert isinstance(view, DiscoveryView)
-    return view
+def viewed(survey: CollectedReports, request: PageRequest) -> Any:
+    return DISCOVERIES.view(survey, Query(), request)
 
 
 def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
@@ -106,7 +106,7 @@ def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
 
 def test_page_explains_the_empty_string_and_the_mark() -> None:
     shown = viewed(SURVEY, PageRequest("", 1, 50))
-    assert {'""', "…"} <= {row["value"] for row in shown.found.shown}
+    assert {'""', "…"} <= {point.name for _, point in shown.rows}
     assert "… stands for" in shown.rule
     assert "… stands for" not in viewed(SURVEY, PageRequest("a.b", 1, 50)).rule
 
@@ -131,7 +131,7 @@ def test_page_without_reports_says_what_it_needs() -> None:
 def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
     rare = {f"{first}{second}{third}": 160 for first in "abcd" for second in "abcd" for third in "abcd"}
     survey = surveyed({"a.b": 40_000, "": 20_000, "cut off": 20_000} | rare)
-    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(survey, Query(), estimator).whole())
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(survey, Query()).whole())
     assert before[0].startswith("crash: prefix-sketch, 90,240 reports, 2026-11-20 to 2026-11-20, of which ")
     assert rows[0] == ("string", "share %", "interval", "people")
     assert rows[1][0] == "a.b"
@@ -142,12 +142,12 @@ def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
 
 
 def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
-    told = DISCOVERIES.table(surveyed({"a": 20}), Query(), estimator).whole() | {"values": []}
+    told = DISCOVERIES.table(surveyed({"a": 20}), Query()).whole() | {"values": []}
     _, rows, after, *_ = DISCOVERIES.text(told)
     assert rows == [("Nothing was found.",)]
     assert not any(line.startswith("found") for line in after)
     assert any("To find one that 1% of people have takes" in line for line in after)
-    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query(), estimator).whole())
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query()).whole())
     assert "0 reports, of which 0 confirm" in before[0]
     assert rows == [("Nothing was found.",)]
     assert len(after) == 1

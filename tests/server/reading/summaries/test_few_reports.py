@@ -9,7 +9,8 @@ import pytest
 
 from dither_server.reading.query import Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.summary import CollectedReports, TextTable
+from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.terminal_text import TextTable
 from dither_server.tally.tally import Tally
 from dither_shared import KeyedEntropy, Report, parse_metrics
 
@@ -37,8 +38,8 @@ def answer_of(kind: str, epsilon: float, reports: int) -> tuple[dict[str, Any], 
         cohort, item = metric.mechanism.draw_cohort(entropy), metric.item(answers[place % len(answers)])
         rows += Report(cohort, metric.mechanism.randomize(item, entropy, cohort)).encode(metric.mechanism)
     summary = summary_of(metric)
-    survey = CollectedReports(metric, Tally.fold(metric.mechanism, rows), (None, None), {})
-    table = summary.table(survey, Query(), summary.estimate)
+    survey = CollectedReports(metric, Tally.fold(metric.mechanism, rows), (None, None), {}, summary.estimate)
+    table = summary.table(survey, Query())
     summary.flat(table)
     return table.whole(), lines_of(summary.text(table.whole()))
 
@@ -124,5 +125,5 @@ def test_strings_that_no_report_tells_apart_have_an_estimate() -> None:
     for _ in range(2):
         rows += Report(1, metric.mechanism.randomize(b"x", entropy, 1)).encode(metric.mechanism)
     summary, tally = summary_of(metric), Tally.fold(metric.mechanism, rows)
-    answer = summary.table(CollectedReports(metric, tally, (None, None), {}), Query(), summary.estimate).whole()
+    answer = summary.table(CollectedReports(metric, tally, (None, None), {}, summary.estimate), Query()).whole()
     assert [row["value"] for row in answer["values"]] == ["x", "y", "z"]

@@ -26,8 +26,8 @@ DAYS, PEOPLE = 6, 300
 def comparison(
     metric: Metric, first: Tally, second: Tally, *, change: float = 0.01, other: Metric | None = None
 ) -> list[dict[str, Any]]:
-    sides = survey(metric, first), survey(other or metric, second)
-    return compared(sides, Comparison(change=change), bare).rows()
+    first_side, second_side = survey(metric, first, by=bare), survey(other or metric, second, by=bare)
+    return compared((first_side, second_side), Comparison(change=change)).rows()
 
 
 def trend(metric: Metric, tallies: list[Tally]) -> dict[str, Any]:

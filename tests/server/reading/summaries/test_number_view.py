@@ -8,16 +8,15 @@ import pytest
 from flask import Flask
 
 from dither_server.app import collector_of, create_app
-from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView, number_text
 from dither_server.reading.summaries.numbers import Numbers
-from dither_server.reading.summaries.summary import PageRequest
+from dither_server.reading.summaries.view import PageRequest
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
 from server.dashboard.shown import Page
 
-from .number_surveys import COARSE, ESTIMATOR, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
+from .number_surveys import COARSE, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
 
 TOML = """
 [metrics.hostile]
@@ -36,7 +35,7 @@ HOSTILE = METRICS["hostile"]
 
 def view_of(one: Metric, reports: int) -> NumberView:
     tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, PageRequest("", 1, 10))
+    return Numbers().view(survey(one, tally), Query(), PageRequest("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:
@@ -78,7 +77,7 @@ def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
     needed = int(view_of(LINEAR, 0).needs.split()[1].replace(",", ""))
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
-    mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
+    mean = Numbers().table(survey(LINEAR, tally), Query()).about["mean"]
     assert 0.08 < (mean["high"] - mean["low"]) / 2 <= 0.1, "0.1 for answers at the ends"
 
 
@@ -129,17 +128,6 @@ def test_every_drawing_is_a_table_too(app: Flask) -> None:
     page = Page(app.test_client().get("/m/hostile").text)
     assert page.count("polyline") == 4
     assert page.count("details") >= 4
-
-
-def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = "dither_server.reading.summaries.number_view._WORK"
-    cost = effort(HOSTILE)
-    monkeypatch.setattr(work, 2 * cost)
-    assert app.test_client().get("/m/hostile").text.count("<td>") > 0
-    assert "mean over days" in app.test_client().get("/m/hostile").text
-    for less in (cost, cost - 1):
-        monkeypatch.setattr(work, less)
-        assert "mean over days" not in app.test_client().get("/m/hostile").text
 
 
 def test_links_of_a_page_can_be_followed(app: Flask) -> None:

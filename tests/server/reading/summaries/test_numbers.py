@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
-from dither_server.reading.query import Combination, Comparison, EstimateQuery, Query, TrendQuery
+from dither_server.reading.query import Combination, Comparison, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.reading.summaries.number_scale import Scale
 from dither_server.reading.summaries.number_view import number_text
@@ -32,7 +33,6 @@ from server.collecting import MOBILE, TODAY
 
 from .number_surveys import (
     COARSE,
-    ESTIMATOR,
     FINE,
     HUGE,
     LINEAR,
@@ -40,6 +40,7 @@ from .number_surveys import (
     PERMANENT,
     TABLE,
     drawn,
+    estimated,
     hill,
     metric,
     nothing,
@@ -54,8 +55,8 @@ def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -
     return survey(metric, drawn(metric, hill(metric, middle), reports, np.random.default_rng(seed)))
 
 
-def answer(of: CollectedReports, query: EstimateQuery | None = None) -> dict[str, Any]:
-    return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query(), ESTIMATOR)))))
+def answer(of: CollectedReports, query: Query | None = None) -> dict[str, Any]:
+    return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query())))))
 
 
 def test_places_of_the_grid_and_numbers_are_inverse() -> None:
@@ -165,7 +166,7 @@ def test_mechanism_without_raw_shares_answers_null() -> None:
     assert told["poisoning"]["cdf_shift"] is told["poisoning"]["row_shift"] is None
     assert told["poisoning"]["mean_up"] > 0
     assert told["health"] == []
-    last = NUMBERS.flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)), ESTIMATOR)).rows()[-1]
+    last = NUMBERS.flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)))).rows()[-1]
     assert (last["statistic"], last["estimate"], last["standard_error"]) == ("share", None, None)
     assert 0 <= last["low"] <= last["high"] <= 1
 
@@ -173,7 +174,7 @@ def test_mechanism_without_raw_shares_answers_null() -> None:
 def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
     query = Query(quantile=(0.9, 0.1), at=(7.5, 0.0, 10.0))
     of = surveyed(LINEAR, 1000)
-    table, told = NUMBERS.table(of, query, ESTIMATOR), answer(of, query)
+    table, told = NUMBERS.table(of, query), answer(of, query)
     rows, mean = NUMBERS.flat(table).rows(), told["mean"]
     assert [(row["statistic"], row["at"], row["unit"]) for row in rows] == [
         ("mean", None, "s"),
@@ -192,7 +193,7 @@ def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
 
 
 def test_daily_row_has_each_column_of_its_sql_table() -> None:
-    table = NUMBERS.table(surveyed(LINEAR, 1000), EstimateQuery(), ESTIMATOR)
+    table = NUMBERS.table(surveyed(LINEAR, 1000), Query())
     (row,) = NUMBERS.daily_rows(table)
     assert set(row) == set(DAILY.c.keys()) - {"version", "day", "place"}
     told = {one["share"]: one for one in table.about["quantiles"]}
@@ -203,15 +204,15 @@ def test_daily_row_has_each_column_of_its_sql_table() -> None:
 def test_what_does_not_apply_to_numbers_is_refused() -> None:
     of = survey(LINEAR, nothing(LINEAR))
     with pytest.raises(ParameterError, match="whose intervals hold separately"):
-        NUMBERS.table(of, Query(simultaneous=True), ESTIMATOR)
+        NUMBERS.table(of, Query(simultaneous=True))
     with pytest.raises(ParameterError, match="candidates are for strings"):
-        NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
+        NUMBERS.table(replace(of, candidates=("a",)), Query())
     with pytest.raises(ParameterError, match="name a version"):
-        NUMBERS.combine("startup", [of], Combination(), ESTIMATOR)
-    shares = CollectedReports(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
+        NUMBERS.combine("startup", [of], Combination())
+    shares = CollectedReports(MOBILE, nothing(MOBILE), (TODAY, TODAY), {}, estimated)
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
         with pytest.raises(ParameterError, match="does not ask for a number"):
-            SUMMARIES["boolean"].table(shares, query, ESTIMATOR)
+            SUMMARIES["boolean"].table(shares, query)
 
 
 @pytest.mark.parametrize("one", [LINEAR, LOG])
@@ -262,7 +263,7 @@ def test_numbers_are_written_with_three_digits() -> None:
 @pytest.mark.parametrize("one", [LINEAR, LOG, TABLE])
 def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
     for reports in (0, 1, 100_000):
-        told = NUMBERS.table(surveyed(one, reports), Query(), ESTIMATOR).whole()
+        told = NUMBERS.table(surveyed(one, reports), Query()).whole()
         before, rows, after, *_ = NUMBERS.text(told)
         assert f" {counted(reports, 'report')}," in before[0]
         assert ("log scale" in before[2]) == (one is LOG)
@@ -282,18 +283,18 @@ def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
 def test_terminal_shows_a_comparison() -> None:
     side, empty = surveyed(LINEAR, 1000), survey(LINEAR, nothing(LINEAR))
     asked = Comparison(change=0.02)
-    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), asked, ESTIMATOR).whole())
+    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), asked).whole())
     assert "1,000 reports" in before[0]
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
-    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked, ESTIMATOR).whole())
+    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked).whole())
     assert rows[1][2:] == ("-", "-", "-", "too few reports on one side")
 
 
 def test_terminal_shows_a_trend() -> None:
     for days in (0, 1, 4):
         steps = [
-            TrendStep(day, day, ESTIMATOR(LINEAR, (), surveyed(LINEAR, 10_000, 0.2 + 0.1 * place).tally, 0.95, False))
+            TrendStep(day, day, estimated(LINEAR, (), surveyed(LINEAR, 10_000, 0.2 + 0.1 * place).tally, 0.95, False))
             for place, day in enumerate(TODAY + timedelta(days=number) for number in range(days))
         ]
         before, rows, *_ = NUMBERS.trend_text(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None).whole())

@@ -12,7 +12,8 @@ from dither_server.reading.exports import json_object
 from dither_server.reading.query import Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.selections import COLUMNS, PAIRS
-from dither_server.reading.summaries.summary import CollectedReports, PageRequest
+from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.view import PageRequest
 from dither_server.tally.tally import Tally
 from dither_shared import SetResponse, parse_metrics
 from server.collecting import TODAY
@@ -26,8 +27,8 @@ SELECTIONS = summary_of(METRIC)
 def told_of(reports: int, simultaneous: bool = False) -> Table:
     assert isinstance(METRIC.mechanism, SetResponse)
     tally = response_tally(METRIC.mechanism, People.of(9), reports, np.random.default_rng(2))
-    survey = CollectedReports(METRIC, tally, (TODAY, TODAY), {})
-    return SELECTIONS.table(survey, Query(simultaneous=simultaneous), SELECTIONS.estimate)
+    survey = CollectedReports(METRIC, tally, (TODAY, TODAY), {}, SELECTIONS.estimate)
+    return SELECTIONS.table(survey, Query(simultaneous=simultaneous))
 
 
 @pytest.mark.parametrize("reports", [0, 5, 2_000, 10**9])
@@ -56,8 +57,8 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     assert "\n\n\n" not in text
     assert ("too few reports to estimate how many" in text) == all(row["share"] is None for row in whole["pairs"])
     assert "4 neighbouring values" in text
-    nothing = CollectedReports(METRIC, Tally.zero(METRIC.mechanism), (None, None), {})
-    view = SELECTIONS.view(nothing, Query(), SELECTIONS.estimate, PageRequest("", 1, 5))
+    nothing = CollectedReports(METRIC, Tally.zero(METRIC.mechanism), (None, None), {}, SELECTIONS.estimate)
+    view = SELECTIONS.view(nothing, Query(), PageRequest("", 1, 5))
     assert view.needs.endswith("for ±2 points.")
 
 

@@ -11,12 +11,13 @@ from flask import Flask
 
 from dither_server.analysis.columns import Table
 from dither_server.app import collector_of
+from dither_server.dashboard.card import card_of, time_series
+from dither_server.dashboard.view import View
 from dither_server.estimation.planning import worst_share
 from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.shares_view import SharesView, share_point, time_series
-from dither_server.reading.summaries.summary import PageRequest, Steps
-from dither_server.reading.summaries.svg import drawing_of, scale_top
+from dither_server.reading.summaries.shares_view import SharesView, share_point
+from dither_server.reading.summaries.view import PageRequest, Steps, drawing_of, scale_top
 from server.collecting import THEME, TODAY
 from server.dashboard.shown import filled
 
@@ -30,18 +31,17 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, days = collector_of(app).reader, list(collector_of(app).store.reports_by_day(THEME))
     over = Steps("day", [(day, day) for day in days])
-    rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    read = reader.estimates(THEME, Query())
-    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
+    card = card_of(THEME, View(Query()), 50, collector_of(app).store, reader)
+    drawn = time_series(card, reader, over)
     assert drawn is not None
     assert drawn.over.starts == days
-    assert [line.name for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", 2 * effort(THEME))
-    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
+    assert [line.name for line in drawn.lines] == ["light"]
+    monkeypatch.setattr("dither_server.dashboard.card._WORK", 2 * effort(THEME))
+    drawn = time_series(card, reader, over)
     assert drawn is not None
     assert drawn.over.starts == days[1:]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", effort(THEME))
-    assert time_series(THEME, rows, over, effort(THEME), read, 0.95) is None
+    monkeypatch.setattr("dither_server.dashboard.card._WORK", effort(THEME))
+    assert time_series(card, reader, over) is None
 
 
 def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
@@ -99,7 +99,7 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
 
 def shown(*rows: dict[str, Any]) -> SharesView:
     table = Table({"reports": 100, "confidence": 0.95}, {name: [one[name] for one in rows] for name in rows[0]})
-    return SharesView.of(THEME, table, PageRequest("", 1, 10))
+    return SharesView(THEME, table, PageRequest("", 1, 10))
 
 
 def test_too_few_reports_say_how_many_more_are_needed() -> None:

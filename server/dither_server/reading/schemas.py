@@ -1,8 +1,52 @@
-"""Parts of JSON schemas that the estimates of every kind of question have."""
+"""JSON schemas for the API's description, and the parts that the estimates of every kind of question have."""
 
-from ...analysis.columns import schemas_of
-from ...analysis.weighted import WEIGHTED
-from ...json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, closed, list_of
+from dataclasses import dataclass
+from typing import Any
+
+from ..analysis.columns import schemas_of
+from ..analysis.weighted import WEIGHTED
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema that is defined once, and referred to by its name; ``holds`` may contain other Schemas."""
+
+    name: str
+    holds: Json
+
+
+class _Optional(Json):
+    """The schema of a property that some objects lack."""
+
+
+def optional(schema: Json) -> Json:
+    """Return the schema of a property that some objects lack."""
+    return _Optional(schema)
+
+
+TEXT: Json = {"type": "string"}
+STRINGS: Json = {"type": "array", "items": TEXT}
+NUMBER: Json = {"type": ["number", "null"]}
+REPORTS: Json = {"type": "integer", "minimum": 0}
+
+
+def object_of(properties: Json, **more: Any) -> Json:
+    """Return the schema of an object with at least these properties, except for those that are ``optional``."""
+    required = [name for name, one in properties.items() if not isinstance(one, _Optional)]
+    return {"type": "object", "properties": properties, "required": required, **more}
+
+
+def closed(properties: Json) -> Json:
+    """Return the schema of an object with these properties and no others."""
+    return object_of(properties, additionalProperties=False)
+
+
+def list_of(properties: Json, **more: Any) -> Json:
+    """Return the schema of an array of such objects."""
+    return {"type": "array", "items": closed(properties), **more}
+
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -23,13 +67,13 @@ _CHECK = {
 
 _REPEATS = "Design effect: the largest mean of the number of reports that the device of a report made here."
 
-STRATUM = Optional({
+STRATUM = optional({
     "type": "object",
     "additionalProperties": {"type": ["string", "null"]},
     "description": "Each attribute of the metric's strata with the value whose reports were read; null: all values.",
 })  # fmt: skip
 
-FOLDED = Optional({
+FOLDED = optional({
     "type": "string",
     "format": "date-time",
     "description": "If collectors use a spool: when the last fold began. Segments that existed then are counted, "
@@ -51,7 +95,7 @@ _SHUFFLED: Json = {
             "delta": NUMBER,
             "epsilon": NUMBER | {"description": "The smallest of this_law, any_law and the epsilon of a report."},
             "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
-            "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
+            "this_law": optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
             "periods": {"type": "integer", "minimum": 1},
             "together": NUMBER
             | {"description": "The epsilon of a device with a report in each period, each in a batch of its own."},
@@ -60,21 +104,21 @@ _SHUFFLED: Json = {
     ],
 }  # fmt: skip
 
-_SEALED = Optional(closed({
+_SEALED = optional(closed({
     "batches": REPORTS,
     "reports": REPORTS,
     "least_total": REPORTS | {"description": "Minimum number of reports shuffled together, according to the relay."},
     "refused": REPORTS | {"description": _UNCOUNTED},
-    "shuffled": Optional(_SHUFFLED),
+    "shuffled": optional(_SHUFFLED),
 }) | {"description": "Reports among these that came sealed, through a relay. Left out if there are none."})  # fmt: skip
 
 
 def optional_weighted(*left_out: str) -> Json:
     """Return the schemas of the columns ``WEIGHTED``, which rows have if weights are asked for."""
-    return {name: Optional(one) for name, one in schemas_of(WEIGHTED).items() if name not in left_out}
+    return {name: optional(one) for name, one in schemas_of(WEIGHTED).items() if name not in left_out}
 
 
-_WEIGHTS = Optional(closed({
+_WEIGHTS = optional(closed({
     "population": TEXT | {"description": "What the population's margins are of, in words."},
     "attributes": STRINGS | {"description": "Attributes whose margins are known."},
     "design_effect": {"type": "number", "minimum": 1, "description": "By how much unequal weights raise variances."},
