@@ -33,6 +33,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
 """Lines as they are, of how much is done at once, or where a search begins: no change of them changes a result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    **{
+        ("server/dither_spool/workers.py", f"os._exit({status})"): "the parent, which alone would see it, is gone"
+        for status in (" 0", " 2")
+    },
     (
         "server/dither_spool/ids.py",
         "yield np.frombuffer(content, dtype=np.uint8).reshape(- 2, 16)",
