@@ -321,6 +321,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "Check(test=name, says=says, p_value=p_value, level=level, odd=p_value <= level) "
         "for name, says, p_value in held",
     ): "two floats are hardly ever the same",
+    (
+        "server/dither_spool/bucket.py",
+        "begins = np.diff(batch[several][order], prepend=- 0) > 0",
+    ): "batches are numbered from 1, so either number is below the first",
     ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
     (
         "server/dither_spool/records.py",
