@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from dither_serving.addresses import Here
+from dither_serving.addresses import LocalHosts
 from dither_serving.logs import OnceAMinute
 from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError, http_answer, reason
 from dither_serving.prometheus import CONTENT_TYPE
@@ -23,7 +23,7 @@ _Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
 
 def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     """Return a relay as a WSGI app; ``local_address`` is where it listens, so that it knows who is on this machine."""
-    here = Here.at(local_address)
+    local_hosts = LocalHosts.at(local_address)
 
     def healthz(environ: WSGIEnvironment) -> Answer:
         return _json({"status": "ok"})
@@ -35,7 +35,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
         return _json({"status": "ready"})
 
     def metrics(environ: WSGIEnvironment) -> Answer:
-        if not relay.config.open_metrics and not here.made(environ):
+        if not relay.config.open_metrics and not local_hosts.is_source_of(environ):
             raise Problem(Kind.FORBIDDEN, "only this machine may read this; set open_metrics to let others read it")
         return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 

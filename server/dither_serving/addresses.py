@@ -35,7 +35,7 @@ _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5}")
 
 
 @dataclass(frozen=True)
-class Here:
+class LocalHosts:
     """The hosts that a local request may name, each spelling of its listening address; if empty, nothing is local."""
 
     hosts: frozenset[str] = frozenset()
@@ -60,8 +60,8 @@ class Here:
         names = {f"[{host}]" if ":" in host else host, "localhost", "127.0.0.1", "[::1]"}
         return cls(frozenset({f"{name}:{port}" for name in names} | (names if port == _DEFAULT_PORT else set())))
 
-    def made(self, environ: WSGIEnvironment) -> bool:
-        """Return whether a request was made here."""
+    def is_source_of(self, environ: WSGIEnvironment) -> bool:
+        """Return whether a request was made on this machine."""
         return (
             environ.get("HTTP_HOST", "").lower()
             in self.hosts  # a page that rebinds its name to loopback sends that name
@@ -79,7 +79,7 @@ def signs_of_another(environ: WSGIEnvironment) -> list[str]:
     return names if protocol in _WITHOUT_A_PROXY else [*names, protocol]
 
 
-NOWHERE = Here()
+NO_LOCAL_HOSTS = LocalHosts()
 """Nothing is local, for a server that does not know where it listens."""
 
 

@@ -10,7 +10,6 @@ to 11 times as long to write.
 import re
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -96,9 +95,9 @@ class Segment:
         start, size, count, packed, checksum = (int(self._table[name][number]) for name in _BUCKET.names or ())
         part = self._read(self._start + start, size)
         end = 16 * count + packed
-        if zlib.crc32(part) != checksum or end > size or (short := _unpacked(part[16 * count : end], count)) is None:
+        if zlib.crc32(part) != checksum or end > size or (columns := _columns(part[16 * count : end], count)) is None:
             raise _damaged(self._name, f"is damaged in bucket {number}")
-        version, day, stratum, lengths = _columns(short, count)
+        version, day, stratum, lengths = columns
         ids = np.frombuffer(part, np.uint8, 16 * count).reshape(-1, 16)
         sizes, rows = lengths.astype(np.int64), np.frombuffer(part, np.uint8, offset=end)
         possible = (ids[:, 0] == number).all() and (version < len(self.versions)).all() and sizes.sum() == len(rows)
@@ -121,20 +120,17 @@ def _damaged(name: str, why: str) -> DamagedError:
     return DamagedError(f"spool: {name} {why}; restore it from a copy, or skip the damage with fold --skip")
 
 
-def _unpacked(packed: bytes, count: int) -> bytes | None:
-    """Return the decompressed columns of ``count`` records, None if the bytes are not such columns."""
+def _columns(packed: bytes, count: int) -> list[NDArray[Any]] | None:
+    """Return the compressed columns of ``count`` records, None if the bytes are not such columns."""
     size = count * sum(kind.itemsize for kind in _SHORT)
     try:
         short = zlib.decompressobj().decompress(packed, size + 1)  # a forged bucket must not fill the memory
     except zlib.error:
         return None
-    return short if len(short) == size else None
-
-
-def _columns(short: bytes, count: int) -> Iterator[NDArray[Any]]:
-    """Yield the compressed columns in the machine's byte order."""
-    start = 0
-    for kind in _SHORT:
-        column = np.frombuffer(short, kind, count, start)
-        yield column.astype(kind.newbyteorder("="), copy=False)
-        start += column.nbytes
+    if len(short) != size:
+        return None
+    starts = np.cumsum([0, *(count * kind.itemsize for kind in _SHORT)]).tolist()
+    return [
+        np.frombuffer(short, kind, count, start).astype(kind.newbyteorder("="), copy=False)
+        for kind, start in zip(_SHORT, starts, strict=False)
+    ]

@@ -42,6 +42,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
 """Lines as they are, of how much is done at once, or where a search begins: no change of them changes a result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    **{
+        ("server/dither_spool/workers.py", f"os._exit({status})"): "the parent, which alone would see it, is gone"
+        for status in (" 0", " 2")
+    },
     (
         "server/dither_spool/ids.py",
         "yield np.frombuffer(content, dtype=np.uint8).reshape(- 2, 16)",
@@ -334,6 +338,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "Check(test=name, says=says, p_value=p_value, level=level, odd=p_value <= level) "
         "for name, says, p_value in held",
     ): "two floats are hardly ever the same",
+    (
+        "server/dither_spool/bucket.py",
+        "begins = np.diff(batch[several][order], prepend=- 0) > 0",
+    ): "batches are numbered from 1, so either number is below the first",
     ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
     (
         "server/dither_spool/records.py",

@@ -5,7 +5,7 @@ asked who they are, by OIDC for example. The header counts from the addresses in
 
 A token is sent as ``Authorization: Bearer TOKEN``, or as the password of Basic authentication, which browsers ask for
 by themselves. Two things need no token: what the setting ``open`` allows, and reports that are made on the collector's
-own machine (``Here`` says which). Reading from that machine needs one.
+own machine (``LocalHosts`` says which). Reading from that machine needs one.
 """
 
 import base64
@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.addresses import NOWHERE, Here, Proxies
+from dither_serving.addresses import NO_LOCAL_HOSTS, LocalHosts, Proxies
 from dither_serving.problems import Kind, Problem
 
 from .roles import Role
@@ -64,7 +64,7 @@ class Gatekeeper:
         self,
         tokens: KnownTokens,
         anyone: frozenset[Role] = frozenset(),
-        here: Here = NOWHERE,
+        here: LocalHosts = NO_LOCAL_HOSTS,
         login: ProxyLogin | None = None,
     ) -> None:
         """Ask for one of these ``tokens``, but for the roles of ``anyone``, reports from ``here``, and a ``login``."""
@@ -94,7 +94,7 @@ class Gatekeeper:
 
     def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
         """Return whether a request needs a token for what ``role`` may do."""
-        return role not in self._anyone and (role is not Role.REPORT or not self._here.made(environ))
+        return role not in self._anyone and (role is not Role.REPORT or not self._here.is_source_of(environ))
 
     def enters_with(self, token: str) -> LocalToken | None:
         """Return the local token if ``token`` is it, so that the browser that sent it may get its cookie."""

@@ -286,7 +286,7 @@ def show_diagnosis() -> dict[str, object]:
         "proxy": address in proxies,
         "forwarded_for": proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")) or None,
         "signs": signs_of_another(environ),
-        "local": collector.config.here.made(environ),
+        "local": collector.config.here.is_source_of(environ),
     }
     return {"version": VERSION, "seen": seen}
 

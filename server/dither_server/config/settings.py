@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from dither_serving.addresses import Here, Proxies
+from dither_serving.addresses import LocalHosts, Proxies
 from dither_serving.settings import ServerSettings, setting
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
@@ -114,12 +114,12 @@ class Config(ServerSettings):
             raise ParameterError("spool_open", "has no effect without spool")
         if self.seal_alarm >= 1:
             raise ParameterError("seal_alarm", f"{self.seal_alarm!r} is not below 1")
-        Here.at(self.local_address)
+        LocalHosts.at(self.local_address)
 
     @property
-    def here(self) -> Here:
+    def here(self) -> LocalHosts:
         """The local addresses from which reports need no token."""
-        return Here.at(self.local_address if self.trust_loopback else "")
+        return LocalHosts.at(self.local_address if self.trust_loopback else "")
 
     def seal_file(self) -> Path:
         """Return the path of the seal keys; the file need not exist."""

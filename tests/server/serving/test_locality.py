@@ -3,7 +3,7 @@
 import pytest
 from werkzeug.test import EnvironBuilder
 
-from dither_serving.addresses import Here, is_loopback
+from dither_serving.addresses import LocalHosts, is_loopback
 from dither_shared import ParameterError
 
 LOCAL = {
@@ -15,7 +15,7 @@ LOCAL = {
 
 
 def made(address: str = "127.0.0.1:8000", **environ: str) -> bool:
-    return Here.at(address).made({**EnvironBuilder().get_environ(), **LOCAL, **environ})
+    return LocalHosts.at(address).is_source_of({**EnvironBuilder().get_environ(), **LOCAL, **environ})
 
 
 def test_local_request_names_the_listening_address() -> None:
@@ -61,14 +61,14 @@ def test_request_of_an_old_protocol_a_far_peer_or_an_absolute_address_is_not_loc
 
 def test_nothing_is_local_to_a_socket_that_others_reach() -> None:
     for address in ("", "0.0.0.0:8000", "[::]:8000", "192.0.2.1:8000", "[fe80::1%eth0]:8000"):
-        assert Here.at(address).hosts == frozenset(), address
+        assert LocalHosts.at(address).hosts == frozenset(), address
         assert not made(address), address
 
 
 def test_local_address_that_is_none_is_refused_with_an_example() -> None:
     for address in ("8000", "localhost", ":8000", "localhost:0", "localhost:x", "http://localhost:8000", "a@b:1"):
         with pytest.raises(ParameterError, match=r"local_address: .* such as 127\.0\.0\.1:8000"):
-            Here.at(address)
+            LocalHosts.at(address)
 
 
 def test_loopback_addresses_are_recognised() -> None:
