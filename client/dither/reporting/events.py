@@ -30,8 +30,7 @@ from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import first_day, last_day
 from dither_shared.plain import double_of, type_name
 
-from ..clock import is_ahead, is_behind
-from ..state.journal_records import FirstUse
+from ..state.journal_records import FirstUse, is_ahead, is_behind
 from .bodies import BATCH_BYTES, draw_row
 from .outbox import MAX_DAYS
 

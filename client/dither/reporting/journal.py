@@ -25,9 +25,8 @@ from itertools import chain
 
 from dither_shared.light import partial, suppress
 
-from ..clock import is_ahead
 from ..state.folder_journal import paced
-from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent
+from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent, is_ahead
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
 from .keys import Keys

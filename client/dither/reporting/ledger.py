@@ -27,7 +27,7 @@ rules:
   for them, the device would be silent until then.) The days of all corrections are kept. So a device whose clock was
   ahead once goes on with its next period, one that was corrected shortly before within 30 days, and a clock that is
   moved to and fro between two readings gains one report of each metric in 30 days.
-- No correction on a day before this program was written (clock.py): such a clock is behind, and proves nothing.
+- No correction on a day before this program was written (journal_records.py): such a clock is behind, and proves nothing.
 - A metric that is asked once stays answered, and what was spent stays spent.
 
 Between two corrections a metric reports at most once in each period that the clock shows.
@@ -40,9 +40,8 @@ import math
 from dither_shared.light import NamedTuple
 from dither_shared.metrics.period import first_day
 
-from ..clock import is_ahead
 from ..forks import importing
-from ..state.journal_records import Charged, Corrected, Debit, Disabled, FirstUse, Hold, Permanent
+from ..state.journal_records import Charged, Corrected, Debit, Disabled, FirstUse, Hold, Permanent, is_ahead
 from ..state.state import StateError
 
 TYPE_CHECKING = False
