@@ -15,8 +15,7 @@ from typing import NamedTuple
 import dither
 from client.devices import parts_on, sender_of
 from dither.state.journal_records import Queued
-from dither.upload.retry import RetryWindow
-from dither.upload.schedule import UploadSchedule
+from dither.upload.schedule import RetryWindow, UploadSchedule
 from dither_shared import Batch
 
 DEVICES = 60

@@ -27,7 +27,7 @@ rules:
   for them, the device would be silent until then.) The days of all corrections are kept. So a device whose clock was
   ahead once goes on with its next period, one that was corrected shortly before within 30 days, and a clock that is
   moved to and fro between two readings gains one report of each metric in 30 days.
-- No correction on a day before this program was written (journal_records.py): such a clock is behind, and proves nothing.
+- No correction on a day before this program was written: such a clock is behind, and proves nothing.
 - A metric that is asked once stays answered, and what was spent stays spent.
 
 Between two corrections a metric reports at most once in each period that the clock shows.

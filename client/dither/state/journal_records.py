@@ -9,8 +9,8 @@ the outbox. No field holds a value, an unmasked permanent draw, or a time finer 
 The tag of a new answer is appended behind a record with its day, and stays there until the journal is next rewritten,
 which is after the first report of a later day (reporting/journal.py). From then on tags have neither day nor order.
 
-**The clock** of a device may be wrong. A stored day beyond tomorrow shows that it was ahead then, or is behind now. It is
-certainly behind if it shows a day before this program was written; then nothing can be concluded. Otherwise it is
+**The clock** of a device may be wrong. A stored day beyond tomorrow shows that it was ahead then, or is behind now. It
+is certainly behind if it shows a day before this program was written; then nothing can be concluded. Otherwise it is
 assumed to be right, because a device must not stay silent until a year that its clock once showed.
 """
 

@@ -131,7 +131,7 @@ def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, rememb
         client = make(folder, mode=None)
         assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
         assert client.status().trouble == {}
-        assert sender_of(parts_on(folder), Script()).resume()
+        assert sender_of(parts_on(folder), Script()).choose_due()
     assert client.flush(60)
     assert told_by(client) == ("202: accepted", 0)
 
@@ -145,7 +145,7 @@ def test_an_impossible_moment_in_the_delivery_file_puts_nothing_off(
     (folder / "delivery").write_text(json.dumps(told))
     client = make(folder, mode=None)
     assert client.status().failed_attempts == 1
-    assert sender_of(parts_on(folder), Script()).resume()
+    assert sender_of(parts_on(folder), Script()).choose_due()
     assert client.flush(60)
 
 

@@ -1,4 +1,4 @@
-"""When reports leave: each at a moment of its own, and all at once only if the host asks for that."""
+"""When reports leave, also after each answer: each at a moment of its own, and all at once only if the host asks."""
 
 import threading
 from pathlib import Path
@@ -9,8 +9,7 @@ import dither
 from client.devices import Make, Script, join_uploads, parts_on, sender_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
-from dither.upload.retry import BUSY, REFUSED, hold_of
-from dither.upload.schedule import UploadSchedule
+from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
@@ -137,13 +136,13 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     clock = Clock()
     sender = sender_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
     assert sender.step() == 50.0
-    sender.flush()
+    sender.begin_flush()
     assert (sender.step(), sender.flushing) == (0.0, True)
     assert (sender.step(), sender.flushing) == (0.0, False), "the second was refused: the flush is over"
     assert sender.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
     assert sender.step() == 30.0, "whoever asks in between does not make it leave"
-    sender.flush()
+    sender.begin_flush()
     assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
@@ -211,7 +210,7 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
         earlier.record(name, True)
     sent = Script()
     sender = sender_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    assert sender.resume()
+    assert sender.choose_due()
     assert [sender.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
     assert len(sent.bodies) == 1
 
@@ -238,3 +237,25 @@ def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reac
 
     assert pauses(6, 1.0) == [120, 240, 480, 600, 600, 120]
     assert pauses(3, 0.0) == [0, 0, 0]
+
+
+def test_each_status_has_its_fate_and_retry_window() -> None:
+    statuses = range(100, 600)
+    assert {status for status in statuses if rule_for(status).fate == "sent"} == {200, 202}
+    assert {status for status in statuses if rule_for(status).fate == "dropped"} == {400, 410, 413, 415, 422}
+    kept = [status for status in statuses if rule_for(status).fate is None]
+    busy = {408, 425, 429, 502, 503, 504}
+    assert {status for status in kept if rule_for(status).window == BUSY} == busy
+    assert all(rule_for(status).window == REFUSED for status in {*kept} - busy)
+    assert {status for status in kept if rule_for(status).metric_only} == {404, 409}
+
+
+def test_delays_are_drawn_uniformly() -> None:
+    drawn = [uniform() for _ in range(2000)]
+    assert 0 <= min(drawn) <= max(drawn) < 1
+    assert 0.45 < sum(drawn) / len(drawn) < 0.55  # mean 0.5, standard error 0.0065
+
+
+def test_retry_after_is_rounded_up_and_capped() -> None:
+    wishes = (None, -5.0, 0.0, 1.0, 900.0, 900.5, 21_000.0, 1e9)
+    assert [hold_of(wish) for wish in wishes] == [0, 0, 0, 900, 900, 1800, 21_600, 21_600]

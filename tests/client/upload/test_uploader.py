@@ -10,7 +10,6 @@ import dither
 from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, sender_of, upload_threads
 from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
-from dither.upload.sender import Sender
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -102,11 +101,11 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     parts.record("theme", "dark")
     now = [1000.0]
     sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
-    sender.flush()
+    sender.begin_flush()
     assert (sender.step(), sender.flushing) == (0, False)
     now[0] += 899
     for _ in range(3):  # the other goes, and this one does not
-        sender.flush()
+        sender.begin_flush()
         while sender.flushing:
             sender.step()
     assert len(sent.bodies) == 2
@@ -120,7 +119,7 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     sent = Script()
     parts = parts_on(dither.MemoryState("on"))
     parts.record("mobile", True)
-    assert Sender(parts.journal, sent, lambda: False, parts.attempts).step() is None
+    assert sender_of(parts, sent, permitted=lambda: False).step() is None
     assert sent.bodies == []
 
 
@@ -134,10 +133,10 @@ def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(mo
 
     parts = parts_on(dither.MemoryState("on"))
     parts.record("mobile", True)
-    monkeypatch.setattr("dither.upload.sender.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(parts.journal, "compact", lambda **_: 0.5)
     schedule = UploadSchedule(9.0, uniform=lambda: 0.25, clock=lambda: now[0])
-    sender = Sender(parts.journal, sent, permitted, parts.attempts, schedule=schedule)
+    sender = sender_of(parts, sent, schedule, permitted)
     for pause in (0.5, 0.5, 0.5, 0.5, 0.25, 0.0):
         assert sender.step() == pause
         now[0] += pause
@@ -249,7 +248,7 @@ def test_a_flush_ends_if_the_disk_fails(make: Make, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(state, "sync", fail)
     sender = sender_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    sender.flush()
+    sender.begin_flush()
     with pytest.raises(OSError, match="no disk"):
         sender.step()
     assert not client.flush(60)
