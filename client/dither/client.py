@@ -21,7 +21,7 @@ from .consent.permission import Permission
 from .diagnostics import Diagnostics
 from .outcomes import Outcome, Timer
 from .settings import EVERY, NONE_GIVEN, SPREAD, WAIT, epsilon_cap, metrics_of, sealed_for, strata_of
-from .state.places import check_app_name, state_of
+from .state.folder import check_app_name, state_of
 from .transparency.status_fields import Status
 
 TYPE_CHECKING = False

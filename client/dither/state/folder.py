@@ -1,4 +1,4 @@
-"""The state in a folder: one for each app, for its owner only.
+"""The state in a folder: one for each app, for its owner only; and where it lies.
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never replaced
@@ -25,15 +25,18 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 
+from dither_shared.errors import ParameterError
 from dither_shared.light import contextmanager, suppress
 
+from ..settings import path
 from .files import delete, is_own, overwrite, read_small, replace
 from .folder_journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line, to_lines
 from .locks import FileLock, holder_of, sign
-from .state import StateError
+from .state import MemoryState, StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +46,14 @@ if TYPE_CHECKING:
 
     from .journal_records import Record
     from .locks import Holder
-    from .state import Notes
+    from .state import Notes, State
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "events", "versions")
+
+_DEVICES = frozenset(
+    {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names of devices on Windows, which no file can have, with or without an extension."""
 
 _LONGEST_DRAFT = 60.0
 """Seconds after which a draft is considered to be that of a program that was killed."""
@@ -244,3 +252,70 @@ def _key_of(records: list[Record]) -> bytes:
     if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
         return bytes.fromhex(records[0].key)
     raise StateError("the secret is lost or damaged; no new one is drawn")
+
+
+def state_of(given: object, app: str) -> State:
+    """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
+
+    Raises ParameterError if it is not a path, StateError for a user who has no home.
+    """
+    if isinstance(given, MemoryState):
+        return given
+    return FolderState(default_folder(app) if given is None else folder_of(path("state", given)))
+
+
+def default_folder(app: str) -> str:
+    """Return the folder where this system keeps the state of an app."""
+    return folder_of(os.path.join(apps_folder(), app))
+
+
+def apps_folder() -> str:
+    """Return the folder that holds a state folder for each app of this user.
+
+    A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
+    Raises StateError for a user who has no home.
+    """
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Application Support"
+    else:
+        given = os.environ.get("XDG_STATE_HOME", "")
+        base = given if os.path.isabs(given) else "~/.local/state"
+    home = os.path.expanduser(base)
+    if home.startswith("~"):
+        names = "LOCALAPPDATA" if sys.platform == "win32" else "HOME or XDG_STATE_HOME"
+        raise StateError(f"this user has no home; set {names} to say where the state is to be kept")
+    folder = os.path.join(home, "dither")
+    if not os.path.isabs(folder):  # it would be another one in each working directory
+        name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
+        raise StateError(f"this user's home, {name}, is not an absolute path")
+    return folder
+
+
+def folder_of(given: str | os.PathLike[str]) -> str:
+    """Return the path of a state folder, which stays the same wherever the program goes later.
+
+    Raises ParameterError for one that no file of this system can have.
+    """
+    try:
+        name = os.fsencode(given)
+    except UnicodeError:
+        raise ParameterError("state", "contains letters that this system's encoding of file names lacks") from None
+    if b"\0" in name:
+        raise ParameterError("state", "contains a null character, which no file name can")
+    with suppress(OSError):  # the working directory is gone, and the code that needs the folder will report it
+        return os.path.join(os.getcwd(), given)
+    return os.fspath(given)
+
+
+def check_app_name(app: object) -> str:
+    """Return an app's name; raise ParameterError unless a folder can have it and stays inside its parent."""
+    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
+        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint
+        raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
+    if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
+    if app.endswith((" ", ".")):
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because it ends with a space or a dot")
+    return app
