@@ -17,13 +17,12 @@ from dither_shared.primitives.entropy import SystemEntropy
 from .consent.permission import Permission
 from .consent.rules import Consent
 from .consent.stopped import Stopped
-from .diagnostics import Diagnostics, Guard, described
+from .diagnostics import Diagnostics, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SEALED, SealError, kind_for, require
 from .reporting.journal import Journal
-from .reporting.recorder import Recorder
-from .reporting.strata import Stratifier
+from .reporting.recorder import Recorder, Stratifier
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
@@ -109,8 +108,7 @@ class ClientCore:
         self.setup = setup = setup._replace(state=state, entropy=entropy, transport=setup.transport or Nowhere())
         metrics = setup.metrics
         self.stopped = Stopped()
-        self.diagnostics = Diagnostics(state.folder)
-        self.guard = Guard(self.diagnostics, strict=setup.strict)
+        self.diagnostics = Diagnostics(state.folder, strict=setup.strict)
         self.permission = Permission(
             state, setup.app, today, self.diagnostics, environ=setup.environ, policy=setup.policy
         )
@@ -245,7 +243,7 @@ class ClientCore:
         if isinstance(error, self._UNSEALED):
             self._lost = True
             self.disable(error)
-        elif not self.guard.caught(place, error, "unknown metric"):
+        elif not self.diagnostics.caught(place, error, "unknown metric"):
             self._lost = True
 
     def flush(self, timeout: float) -> bool:
@@ -255,7 +253,7 @@ class ClientCore:
             kept, self._lost = not self._lost, False
             return self._flush(timeout) and kept
         except Exception as error:
-            self.guard.caught("flush", error)
+            self.diagnostics.caught("flush", error)
             return False
 
     def _flush(self, timeout: float) -> bool:
@@ -275,7 +273,7 @@ class ClientCore:
             self.refresh()
             return [entry.body for entry in self.journal.outbox.waiting(local)]
         except Exception as error:
-            self.guard.caught("preview", error)
+            self.diagnostics.caught("preview", error)
             return []
 
     def sent(self) -> list[bytes]:
@@ -284,7 +282,7 @@ class ClientCore:
             self.refresh()
             return [entry.body for entry in self.journal.outbox.history()]
         except Exception as error:
-            self.guard.caught("sent", error)
+            self.diagnostics.caught("sent", error)
             return []
 
     def explain(self, body: bytes) -> str:
@@ -295,7 +293,7 @@ class ClientCore:
 
             return reading(self.setup.metrics, body, self.language())
         except Exception as error:
-            self.guard.caught("explain", error)
+            self.diagnostics.caught("explain", error)
             return ""
 
     def language(self) -> Language:
@@ -308,7 +306,7 @@ class ClientCore:
                 self._language = Language.of(self.setup.language)
             except Exception as error:
                 self._language = Language()
-                self.guard.caught("language", error)
+                self.diagnostics.caught("language", error)
         return self._language
 
     def status(self) -> Status:
@@ -336,7 +334,7 @@ class ClientCore:
                 self.language(),
             )
         except Exception as error:
-            self.guard.caught("status", error)
+            self.diagnostics.caught("status", error)
             unrecorded, trouble = self.stopped.unrecorded, dict(self.diagnostics.counts)
             return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
 
@@ -345,7 +343,7 @@ class ClientCore:
         try:
             return self.permission.pending(self.setup.metrics.values())
         except Exception as error:
-            self.guard.caught("pending", error)
+            self.diagnostics.caught("pending", error)
             return []
 
     def consent_text(self, metrics: Iterable[str] | None) -> str:
@@ -359,7 +357,7 @@ class ClientCore:
             own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
             return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
         except Exception as error:
-            self.guard.caught("consent_text", error)
+            self.diagnostics.caught("consent_text", error)
             return ""
 
     def consent(self, mode: Mode, metrics: Iterable[str] | None) -> bool:
@@ -377,7 +375,7 @@ class ClientCore:
                 self._events.review_again()
                 self._review()
         except Exception as error:
-            self.guard.caught("consent", error)
+            self.diagnostics.caught("consent", error)
         return kept
 
     def forget(self) -> None:
@@ -392,7 +390,7 @@ class ClientCore:
                 self.permission.choose("off", ())
             self.journal.forget()
         except Exception as error:
-            self.guard.caught("forget", error)
+            self.diagnostics.caught("forget", error)
 
     def close(self) -> None:
         """Stop uploading, and close all files."""
@@ -400,7 +398,7 @@ class ClientCore:
             self.stopped.close()
             self._stop()
         except Exception as error:
-            self.guard.caught("close", error)
+            self.diagnostics.caught("close", error)
 
     def refresh(self) -> bool:
         """Read what other processes wrote; return whether that succeeded. Callers show the rest even if not."""

@@ -123,7 +123,7 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
                 keys, entropy = Keys(b"secret"), KeyedEntropy(b"key", name.encode(), bytes([number]))
                 memoised = metric.draws.memoised
                 item = keys.rounded(metric, encoded) if memoised else encoded.rounded(entropy)
-                tag = keys.tag(metric, item) if memoised else ""
+                tag = keys.of(metric).tag(item) if memoised else ""
                 bodies.append((item, tag, build(metric, item, keys, entropy, 0, True).body))
                 rests.append(entropy.take(8))
             assert (bodies[0], rests[0]) == (bodies[1], rests[1]), (name, answer)

@@ -174,7 +174,7 @@ def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.Mon
 
 
 def test_a_long_permanent_draw_counts_once_for_each_250_digits() -> None:
-    account = Account()
+    account = Account("version")
     size = account.charged(Charged("version", "tag"))
     for digits, expected in ((0, 1), (249, 1), (250, 2), (499, 2), (500, 3), (250, 2)):
         size += account.charged(Permanent("version", "tag", "0" * digits))

@@ -291,7 +291,7 @@ def test_records_appended_while_a_draft_is_written_are_kept(
             read, written = (parts.journal.ledger.account(metric) for parts in (reader, one))
             assert (read is None) == (written is None)
             if read and written:
-                assert [*read.draws(""), read.debit("")] == [*written.draws(""), written.debit("")]
+                assert [*read.draws(), read.debit()] == [*written.draws(), written.debit()]
     assert one.status().queued == 19
 
 
