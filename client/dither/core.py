@@ -20,7 +20,7 @@ from .consent.stopped import Stopped
 from .diagnostics import Diagnostics, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
-from .reporting.bodies import SEALED, SealError, kind_for, require
+from .reporting.bodies import SealError
 from .reporting.journal import Journal
 from .reporting.recorder import Recorder, Stratifier
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
@@ -28,7 +28,7 @@ from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
 from .upload.attempts import Attempts
 from .upload.schedule import UploadSchedule
-from .upload.transport import HttpTransport, Nowhere
+from .upload.transport import PLAIN_HTTP, Nowhere, is_exposed
 from .upload.uploader import Uploader
 
 TYPE_CHECKING = False
@@ -67,35 +67,6 @@ class Setup(NamedTuple):
     background: bool = False
     strict: bool = False
     language: object = "en"
-
-
-def transport_for(
-    metrics: Mapping[str, Metric],
-    given: Transport | None,
-    endpoint: str,
-    token: str | None,
-    *,
-    https_proxy: bool = False,
-) -> Transport:
-    """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
-
-    Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
-    missing.
-    """
-    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
-        require()
-    return given or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
-
-
-PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"
-
-
-def _is_exposed(endpoint: str) -> bool:
-    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
-    scheme, _, rest = endpoint.lower().partition("://")
-    host = rest.partition("/")[0]
-    name = host if host.endswith("]") else host.partition(":")[0] or host
-    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
 
 
 class ClientCore:
@@ -168,7 +139,7 @@ class ClientCore:
 
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
-        if _is_exposed(str(self.setup.endpoint)):
+        if is_exposed(str(self.setup.endpoint)):
             self.diagnostics.note(PLAIN_HTTP)
         mode = self.permission.consent().mode
         if not self.setup.background or mode == "off":

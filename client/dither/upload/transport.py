@@ -16,7 +16,7 @@ from dither_shared.light import NamedTuple, Protocol
 from dither_shared.plain import type_name
 
 from ..forks import importing
-from ..reporting.bodies import CLEAR, kind_of
+from ..reporting.bodies import CLEAR, SEALED, kind_for, kind_of, require
 from ..settings import seconds
 
 TYPE_CHECKING = False
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from typing import NoReturn, Self
 
     from dither_shared.bounded_http import Stream
+    from dither_shared.metrics.metric import Metric
 
+PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_LABEL = 63
@@ -115,6 +117,32 @@ class HttpTransport:
             return bounded_http.connect(host, port, deadline, secure=secure)
         except OSError as error:
             raise UnreachableError(error.errno, "nobody was reached") from error
+
+
+def transport_for(
+    metrics: Mapping[str, Metric],
+    given: Transport | None,
+    endpoint: str,
+    token: str | None,
+    *,
+    https_proxy: bool = False,
+) -> Transport:
+    """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
+
+    Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
+    missing.
+    """
+    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
+        require()
+    return given or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
+
+
+def is_exposed(endpoint: str) -> bool:
+    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
+    scheme, _, rest = endpoint.lower().partition("://")
+    host = rest.partition("/")[0]
+    name = host if host.endswith("]") else host.partition(":")[0] or host
+    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
 
 
 def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, int] | None:
