@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from .consent.rules import Mode
     from .reporting.events import Events
-    from .state.state import State
+    from .state.folder import State
     from .upload.transport import Transport
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from ..diagnostics import Diagnostics
-    from ..state.state import State
+    from ..state.folder import State
 
 OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app its own name, {OWN_NAME}"

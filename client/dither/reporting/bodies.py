@@ -40,7 +40,7 @@ _MISSING = (
 )
 
 
-class Body(NamedTuple):
+class _Body(NamedTuple):
     """The readable content of a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
 
     metric: str
@@ -54,20 +54,20 @@ class BodyKind(NamedTuple):
 
     word: str
     path: str
-    read: Callable[[bytes], Body]
+    read: Callable[[bytes], _Body]
     """Raises WireError for a body that no client wrote."""
 
 
-def _clear(body: bytes) -> Body:
+def _clear(body: bytes) -> _Body:
     batch = Batch.decode(body)
-    return Body(batch.metric, batch.version, batch.stratum, batch.reports)
+    return _Body(batch.metric, batch.version, batch.stratum, batch.reports)
 
 
-def _sealed(body: bytes) -> Body:
+def _sealed(body: bytes) -> _Body:
     from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
     pool = SealedReport.decode(body).pool
-    return Body(pool.metric, pool.version, pool.stratum, b"")
+    return _Body(pool.metric, pool.version, pool.stratum, b"")
 
 
 CLEAR = BodyKind("in the clear", "/v1/reports", _clear)
@@ -84,7 +84,7 @@ def kind_for(metrics: Iterable[Metric]) -> BodyKind:
     return CLEAR if all(metric.seal is None for metric in metrics) else SEALED
 
 
-def read(body: bytes) -> Body:
+def read(body: bytes) -> _Body:
     """Return the readable content of a body; raise WireError for a body that no client wrote."""
     return kind_of(body).read(body)
 

@@ -64,7 +64,7 @@ _RANDOM = 64
 """Random bytes read for a draw in one system call."""
 
 
-class Kept(NamedTuple):
+class _Kept(NamedTuple):
     """The stored state of a metric: the first day of the period, and the answer so far (see the module's table)."""
 
     begun: int
@@ -156,7 +156,7 @@ class Events:
             return
         state = self._after(metric, kept.state, event, today)
         if state != kept.state:
-            states[metric.version] = Kept(kept.begun, state)
+            states[metric.version] = _Kept(kept.begun, state)
             self._write(states)
 
     def _after(self, metric: Metric, state: str, event: Encoded | float, today: int) -> str:
@@ -212,7 +212,7 @@ class Events:
         self._recorder.keep(metric, answer, today)
         return True
 
-    def _report(self, metric: Metric, kept: Kept, today: int) -> bool:
+    def _report(self, metric: Metric, kept: _Kept, today: int) -> bool:
         """Report the answer of a period that has ended; return whether that was possible."""
         end = last_day(kept.begun, metric.period)
         if today - end > MAX_DAYS or kept.state == _LOST:
@@ -233,7 +233,7 @@ class Events:
         self._recorder.keep(metric, _answer(metric, kept.state, end), today)
         return True
 
-    def _opened(self, metric: Metric, kept: Kept | None, today: int, *, is_open: bool) -> Kept | None:
+    def _opened(self, metric: Metric, kept: _Kept | None, today: int, *, is_open: bool) -> _Kept | None:
         """Return the state with which the current period begins; None if the metric collects nothing in it."""
         journal, begun = self._journal, first_day(today, metric.period)
         if metric.of in _PRIVATE:
@@ -242,14 +242,14 @@ class Events:
             if journal.ledger.open_to(metric, today):  # not debited with the report of the ended period
                 journal.write(journal.ledger.debit(metric, today))
             entropy = self._entropy.ahead(_RANDOM)
-            return Kept(begun, f"{entropy.take(BATCH_BYTES).hex()}:{draw_row(metric, 0, entropy).hex()}")
+            return _Kept(begun, f"{entropy.take(BATCH_BYTES).hex()}:{draw_row(metric, 0, entropy).hex()}")
         if journal.ledger.too_new(metric, today):
             return None
         if metric.of == "days":
-            return Kept(begun, kept.state if kept is not None and kept.state != _LOST else f"{today}:0")
-        return Kept(begun, {"furthest": "-1", "max": "-inf"}.get(metric.of or "", "0"))
+            return _Kept(begun, kept.state if kept is not None and kept.state != _LOST else f"{today}:0")
+        return _Kept(begun, {"furthest": "-1", "max": "-inf"}.get(metric.of or "", "0"))
 
-    def _states(self, today: int) -> dict[str, Kept]:
+    def _states(self, today: int) -> dict[str, _Kept]:
         """Return the stored states by metric version, without those of a clock that was ahead or of an old program."""
         text = "?"
         with suppress(OSError):  # too large, or owned by another user
@@ -265,17 +265,17 @@ class Events:
         with suppress(ValueError):
             if int(checksum, 16) == crc32(text.partition(" ")[2].encode()):
                 triples = zip(words[::3], words[1::3], words[2::3], strict=True)
-                states = {version: Kept(int(begun), state) for version, begun, state in triples}
+                states = {version: _Kept(int(begun), state) for version, begun, state in triples}
         if not states:
             self._diagnostics.note(_UNREADABLE)
-            return {metric.version: Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
+            return {metric.version: _Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
         return {
             version: kept
             for version, kept in states.items()
             if not is_ahead(kept.begun, today) and (version in self._formed or today - kept.begun <= _LONGEST_PERIOD)
         }
 
-    def _write(self, states: Mapping[str, Kept]) -> None:
+    def _write(self, states: Mapping[str, _Kept]) -> None:
         text = " ".join(f"{version} {kept.begun} {kept.state}" for version, kept in states.items())
         if text and self._permission.consent().mode == _LOCAL:
             text = f"{_LOCAL} {text}"

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
+    from ..state.folder import State
     from ..state.journal_records import Corrected, Fate, Queued, Record
-    from ..state.state import News, State
+    from ..state.state import News
 
 _REST = 10
 _SLACK = 1_000_000

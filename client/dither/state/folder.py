@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from .journal_records import Record
     from .locks import Holder
-    from .state import Notes, State
+    from .state import Notes
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "events", "versions")
 
@@ -230,6 +230,15 @@ class FolderState(FolderJournal):
                 is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
                 if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
                     delete(entry.path)
+
+
+State = FolderState | MemoryState
+"""What the rest of the client uses, without knowing which of the two it has.
+
+All methods may raise OSError or StateError. ``choice``, ``exists``, ``has_secret`` and ``lost`` write nothing.
+``news``, ``append``, ``rewrite``, ``install`` and ``secret`` are for the holder, between ``acquire`` and ``release``;
+``draft``, ``sync``, ``recall`` and ``remember`` (but of the events) are called without holding the journal.
+"""
 
 
 def _records_of(path: str) -> list[Record]:

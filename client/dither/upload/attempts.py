@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..diagnostics import Diagnostics
-    from ..state.state import State
+    from ..state.folder import State
 
 _DAY = 86400.0
 _PEACE = 3600.0
