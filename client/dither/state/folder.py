@@ -24,7 +24,6 @@ lost secret is replaced only when the user is asked again, and says yes again.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
 
@@ -32,7 +31,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.light import contextmanager, suppress
 
 from ..settings import path
-from .files import delete, is_own, overwrite, read_small, replace
+from .files import delete, overwrite, read_small, replace
 from .folder_journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line, to_lines
 from .locks import FileLock, holder_of, sign
@@ -55,9 +54,6 @@ _DEVICES = frozenset(
 )
 """Names of devices on Windows, which no file can have, with or without an extension."""
 
-_LONGEST_DRAFT = 60.0
-"""Seconds after which a draft is considered to be that of a program that was killed."""
-
 _MOST_NOTES = 1 << 17
 """Maximum bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
 
@@ -66,13 +62,11 @@ class FolderState(FolderJournal):
     """A state in ``folder``, which is made by the first write."""
 
     def __init__(self, folder: str | os.PathLike[str], *, keeps_open: bool = KEEPS_OPEN) -> None:
-        self.folder = os.fspath(folder)
-        super().__init__(self.folder, keeps_open=keeps_open)
+        super().__init__(os.fspath(folder), keeps_open=keeps_open)
         self._paths = {name: os.path.join(self.folder, name) for name in _FILES}
         self._seen: tuple[int, int, int] | None = None
         self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
-        self._key: bytes | None = None
         self._sendings: set[FileLock] = set()
 
     def __repr__(self) -> str:
@@ -99,10 +93,6 @@ class FolderState(FolderJournal):
         choice = self.choice()
         return choice is not None and choice.lost
 
-    def has_secret(self) -> bool:
-        """Return whether there is a secret, readable or not."""
-        return os.path.lexists(self._paths["secret"])
-
     def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
         self.make_folder()
@@ -116,15 +106,7 @@ class FolderState(FolderJournal):
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
-        return os.path.exists(self._paths["journal"]) or os.path.exists(self._paths["secret"])
-
-    def was_begun(self) -> bool:
-        """Return whether there was a journal: the secret is only drawn when there is one."""
-        return self._key is not None or self.has_secret()
-
-    def begun_anew(self) -> None:
-        """Forget the secret that is known, because after "forget" a new one is drawn."""
-        self._key = None
+        return os.path.exists(self._paths["journal"]) or os.path.exists(self._secret_path)
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``.
@@ -133,11 +115,11 @@ class FolderState(FolderJournal):
         """
         self.make_folder()
         if may_create and not self.has_secret():
-            replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
-            self._key = None
-        if self._key is None:
-            self._key = _key_of(_records_of(self._paths["secret"]) if self.has_secret() else [])
-        return self._key
+            replace(self._secret_path, to_line(Secret(entropy.take(SECRET_BYTES).hex())))
+            self._known_secret = None
+        if self._known_secret is None:
+            self._known_secret = _key_of(_records_of(self._secret_path) if self.has_secret() else [])
+        return self._known_secret
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -193,7 +175,7 @@ class FolderState(FolderJournal):
             names = ("journal", "secret", "extent", "delivery", "events", "versions", "definitions")
             for name in (*names, *(name for name in os.listdir(self.folder) if name.endswith(".new"))):
                 delete(os.path.join(self.folder, name))
-            self._key = None
+            self._known_secret = None
         finally:
             self.close()
 
@@ -203,33 +185,6 @@ class FolderState(FolderJournal):
             with suppress(OSError):
                 close()
         self._sendings.clear()
-
-    def make_folder(self) -> None:
-        """Make the folder, or refuse one that is not this user's."""
-        if self.made:
-            return
-        if not os.path.isdir(self.folder):
-            from pathlib import Path  # noqa: PLC0415 - once in a device's life
-
-            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.lstat(self.folder)
-        if not stat.S_ISDIR(found.st_mode):
-            raise StateError("the state folder is a symbolic link")
-        if not is_own(found):
-            raise StateError("the state folder belongs to another user")
-        if found.st_mode & 0o077:
-            os.chmod(self.folder, 0o700)
-        self._discard_drafts()
-        self.made = True
-
-    def _discard_drafts(self) -> None:
-        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
-        now = time.time()
-        with suppress(OSError), os.scandir(self.folder) as entries:
-            for entry in entries:
-                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
-                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
-                    delete(entry.path)
 
 
 State = FolderState | MemoryState

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import time
 from binascii import crc32
@@ -28,7 +29,20 @@ from itertools import chain, islice
 
 from dither_shared.light import contextmanager, suppress
 
-from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
+from .files import (
+    TRIES,
+    OpenFile,
+    delete,
+    is_own,
+    open_private,
+    overwrite,
+    read,
+    read_small,
+    rename,
+    sync,
+    sync_folder,
+    write,
+)
 from .journal_records import Header, from_lines, to_line, to_lines
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
@@ -51,6 +65,9 @@ _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
 """Bytes that are read at a time, which is also the longest line; a report has at most 2^20 bits."""
 
+_LONGEST_DRAFT = 60.0
+"""Seconds after which a draft is considered to be that of a program that was killed."""
+
 _EXTENT = 64
 """Maximum bytes of ``extent``."""
 
@@ -72,9 +89,11 @@ class FolderJournal:
         self.size = 0
         self.mark = b""
         self.made = False
-        self._folder = folder
+        self.folder = folder
         self._path, self._extent_path = os.path.join(folder, "journal"), os.path.join(folder, "extent")
         self._draft_path = f"{self._path}.new"
+        self._secret_path = os.path.join(folder, "secret")
+        self._known_secret: bytes | None = None
         self._keeps_open = keeps_open
         self._lock = FileLock(os.path.join(folder, "lock"), TRIES, keeps_open=keeps_open)
         self._file: OpenFile | None = None
@@ -83,17 +102,13 @@ class FolderJournal:
         with suppress(Exception):  # at the end of the interpreter anything may be missing
             self.close()
 
-    def make_folder(self) -> None:
-        """Make the folder if it is not there."""
-        raise NotImplementedError
+    def has_secret(self) -> bool:
+        """Return whether there is a secret, readable or not."""
+        return os.path.lexists(self._secret_path)
 
-    def was_begun(self) -> bool:
-        """Return whether a journal was made before, so that a missing one is lost."""
-        raise NotImplementedError
-
-    def begun_anew(self) -> None:
-        """Note that the journal is another one than before."""
-        raise NotImplementedError
+    def _was_begun(self) -> bool:
+        """Return whether there was a journal: the secret is only drawn when there is one."""
+        return self._known_secret is not None or self.has_secret()
 
     def acquire(self) -> None:
         """Hold the journal against all other processes, and make it if there is none.
@@ -112,6 +127,33 @@ class FolderJournal:
         if not self.mark:
             self._begin(file.number)
             self.mark = read(file.number, 0, HEADER_BYTES)
+
+    def make_folder(self) -> None:
+        """Make the folder, or refuse one that is not this user's."""
+        if self.made:
+            return
+        if not os.path.isdir(self.folder):
+            from pathlib import Path  # noqa: PLC0415 - once in a device's life
+
+            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = os.lstat(self.folder)
+        if not stat.S_ISDIR(found.st_mode):
+            raise StateError("the state folder is a symbolic link")
+        if not is_own(found):
+            raise StateError("the state folder belongs to another user")
+        if found.st_mode & 0o077:
+            os.chmod(self.folder, 0o700)
+        self._discard_drafts()
+        self.made = True
+
+    def _discard_drafts(self) -> None:
+        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
+        now = time.time()
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
+                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
+                    delete(entry.path)
 
     def acquire_lock(self) -> None:
         """Take only the lock, whatever the journal is; raise BusyError or OSError."""
@@ -156,7 +198,7 @@ class FolderJournal:
             _check_header(records, damaged)
             if _is_cut_short(self.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
-            self.begun_anew()
+            self._known_secret = None  # after "forget" a new one is drawn
         return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
@@ -184,7 +226,7 @@ class FolderJournal:
             self._replace(draft)
         finally:
             delete(draft)
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         return Cursor(self.mark, self.size)
 
     @contextmanager
@@ -221,7 +263,7 @@ class FolderJournal:
             sync(descriptor)
         finally:
             os.close(descriptor)
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         with suppress(OSError):  # then a shorter journal may go undetected
             overwrite(self._extent_path, _extent_of(mark, size))
 
@@ -242,7 +284,7 @@ class FolderJournal:
         try:
             self._file = OpenFile(self._path, _APPEND)
         except FileNotFoundError:
-            if self.was_begun():
+            if self._was_begun():
                 raise StateError("the journal is lost") from None
             self._file = OpenFile(self._path, _APPEND | os.O_CREAT)
         return self._file
@@ -250,14 +292,14 @@ class FolderJournal:
     def _begin(self, descriptor: int) -> None:
         """Write the header durably if this journal was just made."""
         if self.size < HEADER_BYTES:
-            if self.was_begun():
+            if self._was_begun():
                 raise StateError("the journal has lost its beginning")
             os.ftruncate(descriptor, 0)
             header = _new_header()
             if os.write(descriptor, header) != len(header):
                 raise StateError("the disk is full")
             sync(descriptor)
-            sync_folder(self._folder)
+            sync_folder(self.folder)
             self.size = len(header)
 
     def _replace(self, draft: str) -> None:
