@@ -3,7 +3,7 @@
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,17 +82,6 @@ def test_a_report_is_finished_once() -> None:
     assert (outbox.sent, outbox.dropped, outbox.bytes, len(outbox)) == (1, 0, 0, 0)
 
 
-def test_old_reports_are_dropped_and_counted_on_the_device(make: Make, folder: Path, calendar: Calendar) -> None:
-    sent = Script()
-    make(folder).record("mobile", True)
-    calendar.pass_days(31)
-    client = make(folder, transport=sent)
-    client.record("theme", "dark")
-    assert client.flush(60)
-    assert len(sent.bodies) == 1
-    assert (client.status().sent, client.status().dropped) == (1, 1)
-
-
 def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder)
     for _ in range(60):
@@ -169,37 +158,6 @@ def test_what_a_first_record_needs_is_made_before_it(
     assert recording.status().queued == 1
 
 
-def test_records_appended_during_the_sync_of_a_compaction_are_kept(
-    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, other = make(folder), make(folder)
-    parts = parts_on(folder, today=calendar)
-    for _ in range(60):
-        client.record("mobile", True)
-        assert client.flush(60)
-        calendar.pass_days(1)
-    parts.journal.refresh()
-    parts.journal.needs_compaction = True
-    fsync = os.fsync
-    late: list[Callable[..., object]] = [parts.record, other.record]
-
-    def meanwhile(descriptor: int) -> None:
-        fsync(descriptor)
-        if late:
-            late.pop()("theme", "dark")
-            late.pop()("mobile", True)
-
-    monkeypatch.setattr("os.fsync", meanwhile)
-    size = (folder / "journal").stat().st_size
-    parts.journal.compact()
-    assert late == []
-    assert (folder / "journal").stat().st_size < size
-    for reader in (client, other, make(folder)):
-        assert (reader.status().queued, reader.status().sent) == (2, 60)
-        assert [metric.reports for metric in reader.status().metrics[:2]] == [61, 1]
-    assert not list(folder.glob("*.new"))
-
-
 @pytest.mark.parametrize("event", ["forget", "damage", "full"])
 def test_compaction_yields_to_forget_damage_and_a_full_disk(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, event: str
@@ -209,7 +167,7 @@ def test_compaction_yields_to_forget_damage_and_a_full_disk(
     journal = parts_on(folder).journal
     journal.refresh()
     journal.needs_compaction = True
-    fsync, first = os.fsync, [True]
+    fsync, first, rewritten = os.fsync, [True], list[bytes]()
 
     def meanwhile(descriptor: int) -> None:
         if not first:
@@ -221,11 +179,13 @@ def test_compaction_yields_to_forget_damage_and_a_full_disk(
             return other.forget()
         with (folder / "journal").open("ab") as damaged:
             damaged.write(b"nonsense\n")
-        return other.record("theme", "dark")
+        other.record("theme", "dark")
+        return rewritten.append((folder / "journal").read_bytes())
 
     monkeypatch.setattr("os.fsync", meanwhile)
     journal.compact()
     assert not first
+    assert rewritten == [(folder / "journal").read_bytes()] * (event == "damage"), "the older draft does not replace it"
     assert not list(folder.glob("*.new"))
     after = make(folder, mode=None)
     assert after.status().queued == {"forget": 0, "damage": 1, "full": 1}[event]
@@ -293,6 +253,10 @@ def test_records_appended_while_a_draft_is_written_are_kept(
             if read and written:
                 assert [*read.draws(), read.debit()] == [*written.draws(), written.debit()]
     assert one.status().queued == 19
+    calendar.pass_days(1)
+    mark = one.journal.cursor.mark
+    one.record("mobile", True)
+    assert one.journal.cursor.mark != mark, "it is compacted, because draws that were appended meanwhile follow a day"
 
 
 def test_background_compaction_rests_ten_times_its_duration(
