@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
+from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, State, join_uploads
 from client.peers import PATIENCE, Clock
 from dither.consent.rules import Mode
 from dither_shared.bounded_http import Deadline, Stream, connect
@@ -45,6 +45,11 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
 
 
 @pytest.fixture

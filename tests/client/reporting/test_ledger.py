@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,6 @@ from dither_shared import Metric
 from dither_shared.privacy.composition import group
 
 DAY = 739_938  # the 19th of November 2026
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
 
 
 def spent(client: dither.Client, name: str) -> float:

@@ -33,16 +33,11 @@ def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
     return [one.batch for one in outbox.waiting()]
 
 
-def test_outbox_drops_the_oldest_beyond_its_count() -> None:
-    outbox = Outbox(max_reports=3)
-    assert fill(outbox, [entry(number) for number in range(5)]) == [entry(number).batch for number in (2, 3, 4)]
-    assert outbox.dropped == 2
-
-
-def test_outbox_drops_the_oldest_beyond_its_bytes() -> None:
-    outbox = Outbox(max_bytes=1000)
-    fill(outbox, [entry(number, size=300) for number in range(5)])
-    assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 900, 2)
+def test_outbox_drops_the_oldest_beyond_its_count_and_its_bytes() -> None:
+    left = [entry(number).batch for number in (2, 3, 4)]
+    for outbox, size in ((Outbox(max_reports=3), 100), (Outbox(max_bytes=1000), 300)):
+        assert fill(outbox, [entry(number, size=size) for number in range(5)]) == left
+        assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 3 * size, 2)
 
 
 def test_expired_reports_are_dropped() -> None:

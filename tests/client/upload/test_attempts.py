@@ -273,12 +273,13 @@ def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
     assert second.failures() == 3
 
 
-def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
+def test_an_exception_of_the_transport_counts_as_a_failed_attempt_and_does_not_reach_the_host(make: Make) -> None:
     class Broken(Script):
         def send(self, body: bytes) -> NoReturn:
-            raise RuntimeError
+            raise ZeroDivisionError
 
-    client = make(folder, transport=Broken())
+    client = make(transport=Broken())
     client.record("mobile", True)
     assert not client.flush(60)
     assert told_by(client) == ("the program ended before the answer came", 1)
+    assert (client.status().trouble, client.status().queued) == ({"upload failed: ZeroDivisionError": 1}, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.peers import OK, Clock, Peer, certificate, request_of, reset, speaking
+from client.peers import OK, Clock, Peer, certificate, request_of, reset, saying, speaking
 from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError
@@ -71,11 +71,7 @@ def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLCont
 @pytest.mark.usefixtures("trust")
 @pytest.mark.parametrize("half", [b"", b"HTTP/1.1 202 Acc", OK])
 def test_tls_that_ends_before_the_answer_is_an_error(trusted: ssl.SSLContext, half: bytes) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(half)
-
-    with speaking(say, trusted) as peer, pytest.raises(AnswerError, match="closed before"):
+    with speaking(saying(half), trusted) as peer, pytest.raises(AnswerError, match="closed before"):
         send(peer)
 
 

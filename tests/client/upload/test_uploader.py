@@ -24,14 +24,6 @@ def test_every_retry_sends_identical_bytes(make: Make, failure: int | OSError) -
     assert client.status().sent == 1
 
 
-@pytest.mark.parametrize("status", [200, 202])
-def test_an_accepted_report_is_gone(make: Make, status: int) -> None:
-    client = make(transport=Script([status]))
-    client.record("mobile", True)
-    assert client.flush(60)
-    assert (client.status().sent, client.status().dropped, client.status().queued) == (1, 0, 0)
-
-
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
 def test_a_report_that_would_always_be_refused_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
     sent = Script([status])
@@ -210,18 +202,6 @@ def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     stuck.release.set()
     join_uploads()
     assert make(folder).status().queued == 1
-
-
-def test_an_exception_of_the_transport_does_not_reach_the_host(make: Make) -> None:
-    class Broken:
-        def send(self, body: bytes) -> dither.Answer:
-            raise ZeroDivisionError
-
-    client = make(transport=Broken())
-    client.record("mobile", True)
-    assert not client.flush(60)
-    assert client.status().trouble == {"upload failed: ZeroDivisionError": 1}
-    assert client.status().queued == 1
 
 
 def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
