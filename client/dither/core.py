@@ -109,19 +109,22 @@ class ClientCore:
         """Takes an event; likewise."""
         self._events = self._new_events() if any(one.of or one.after for one in metrics.values()) else None
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
-        self.uploader = Uploader(
-            self.journal,
-            self.attempts,
-            setup.transport or Nowhere(),
-            lambda: self.permission.consent().mode == "on",
-            lambda error: self.diagnostics.failed("upload", error),
-            UploadSchedule(setup.spread),
-            exit_wait=setup.exit_wait,
-            exit_every=setup.exit_every,
-        )
+        self.uploader = self._new_uploader()
         self._language: Language | None = None
         self._lost = False
         """Whether an answer could not be kept since the last flush."""
+
+    def _new_uploader(self) -> Uploader:
+        return Uploader(
+            self.journal,
+            self.attempts,
+            self.setup.transport or Nowhere(),
+            lambda: self.permission.consent().mode == "on",
+            lambda error: self.diagnostics.failed("upload", error),
+            UploadSchedule(self.setup.spread),
+            exit_wait=self.setup.exit_wait,
+            exit_every=self.setup.exit_every,
+        )
 
     def _new_events(self) -> Events:
         """Return the events, which most programs do not have."""
