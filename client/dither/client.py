@@ -332,8 +332,8 @@ def _off_by(
     """Return a function that says whether telemetry is off; if that cannot be asked, one that says no."""
     try:
         name = check_app_name(app)
-        given = state_of(state, name)
-        permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
+        checked = state_of(state, name)
+        permission = Permission(checked, name, utc_today, Diagnostics(checked.folder), environ=environ, policy=policy)
     except Exception:  # the error points to the code that makes the client
         return _never
 

@@ -107,7 +107,7 @@ class ClientCore:
         """Makes the report of an answer; tests replace it to observe answers."""
         self.take_event: Callable[[str, object], bool] = self._add
         """Takes an event; likewise."""
-        self._events = self._new_events() if any(one.of or one.after for one in metrics.values()) else None
+        self._events = self._new_events() if any(metric.of or metric.after for metric in metrics.values()) else None
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._language: Language | None = None
@@ -328,8 +328,8 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
-            return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
+            attributes, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
+            return consent_text(setup.app, chosen, entropy, today.toordinal(), attributes, self.language())
         except Exception as error:
             self.diagnostics.caught("consent_text", error)
             return ""

@@ -108,6 +108,6 @@ def _path(error: BaseException, folder: str | os.PathLike[str] | None) -> str:
     if isinstance(error.filename, str):
         from pathlib import Path  # noqa: PLC0415 - seldom needed
 
-        path, own = Path(error.filename), Path(folder)
-        return str(path) if path == own or path in own.parents or own in path.parents else ""
+        path, state = Path(error.filename), Path(folder)
+        return str(path) if path == state or path in state.parents or state in path.parents else ""
     return os.fspath(folder) if error.errno in _OF_A_DISK else ""

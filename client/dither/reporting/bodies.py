@@ -109,8 +109,8 @@ def build(
     """
     draws = metric.draws
     if draws.memoised:
-        own = keys.of(metric)
-        row = draws.row(own.cohort, draws.repeat(own.draw(item) if drawn is None else drawn, entropy))
+        version_keys = keys.of(metric)
+        row = draws.row(version_keys.cohort, draws.repeat(version_keys.draw(item) if drawn is None else drawn, entropy))
     else:
         row = draw_row(metric, item, entropy)
     return enclosed(metric, entropy.take(BATCH_BYTES).hex(), row, today, local, stratum)
@@ -141,10 +141,10 @@ def require() -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only users of a key pay for it
 
     try:
-        found = find_spec(_HPKE)
+        spec = find_spec(_HPKE)
     except (ImportError, ValueError):  # the package is missing, or a module has its name
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise SealError("seal", _MISSING)
 
 

@@ -139,7 +139,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         content = kept[_TAG_BYTES:]
         if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):
             stored = marshal.loads(content)  # noqa: S302 - this device has written it
-            return cast("Mapping[str, Metric]", {one[0][0]: _CompiledMetric(whole, one) for one in stored})
+            return cast("Mapping[str, Metric]", {metric[0][0]: _CompiledMetric(whole, metric) for metric in stored})
     metrics = whole.metrics()
     content = marshal.dumps([_stored(metric) for metric in metrics.values()], 4)
     with suppress(OSError):

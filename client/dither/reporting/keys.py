@@ -102,10 +102,10 @@ class _VersionKeys:
         self._width = draws.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
         self.cohort = draws.draw_cohort(KeyedEntropy(version, start=cohorts))
-        own = encoded(version)
-        self._kept = KeyedFamily(kept + own)
-        own += encoded(self.cohort.to_bytes(4, "big"))
-        self._charged, self._permanent = KeyedFamily(charged + own), KeyedFamily(permanent + own)
+        context = encoded(version)
+        self._kept = KeyedFamily(kept + context)
+        context += encoded(self.cohort.to_bytes(4, "big"))
+        self._charged, self._permanent = KeyedFamily(charged + context), KeyedFamily(permanent + context)
         self._item: Item | None = None
         self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
         self._drawn = "", 0

@@ -72,25 +72,25 @@ class Stratifier:
             self._check("strata", own, known)
         self.own = dict(own)
 
-    def check(self, metric: Metric, given: Mapping[str, object]) -> None:
+    def check(self, metric: Metric, attributes: Mapping[str, object]) -> None:
         """Log attributes that ``metric`` does not have, which are ignored; raise ParameterError if ``strict``."""
-        self._check(f"metrics.{metric.name}.strata", given, metric.strata.names if metric.strata else ())
+        self._check(f"metrics.{metric.name}.strata", attributes, metric.strata.names if metric.strata else ())
 
-    def label(self, metric: Metric, given: Mapping[str, object] = NONE_GIVEN) -> str | None:
+    def label(self, metric: Metric, attributes: Mapping[str, object] = NONE_GIVEN) -> str | None:
         """Return the stratum of a report; None if the metric has none."""
-        return None if metric.strata is None else metric.strata.label_of({**self.own, **given})
+        return None if metric.strata is None else metric.strata.label_of({**self.own, **attributes})
 
-    def of(self, metric: Metric, given: Mapping[str, object]) -> str | None:
+    def of(self, metric: Metric, attributes: Mapping[str, object]) -> str | None:
         """Return the stratum of a report, and log each attribute whose value is not listed."""
         if metric.strata is None:
             return None
-        given = {**self.own, **given}
-        for name in metric.strata.outside(given):
-            self._unlisted(metric.name, metric.strata, name, given)
-        return metric.strata.label_of(given)
+        attributes = {**self.own, **attributes}
+        for name in metric.strata.outside(attributes):
+            self._unlisted(metric.name, metric.strata, name, attributes)
+        return metric.strata.label_of(attributes)
 
-    def _check(self, place: str, given: Mapping[str, object], known: Iterable[str]) -> None:
-        for name in given:
+    def _check(self, place: str, attributes: Mapping[str, object], known: Iterable[str]) -> None:
+        for name in attributes:
             if name not in known:
                 self._undeclared(place, name, known)
 
@@ -104,8 +104,8 @@ class Stratifier:
             raise ParameterError(f"{place}.{name[:64]}", mistake)
         self._diagnostics.note(kind, f"{name[:64]}: {mistake}")
 
-    def _unlisted(self, metric: str, strata: Strata, name: str, given: Mapping[str, object]) -> None:
-        place, text = f"metrics.{metric}.strata.{name}", text_of(given.get(name))
+    def _unlisted(self, metric: str, strata: Strata, name: str, attributes: Mapping[str, object]) -> None:
+        place, text = f"metrics.{metric}.strata.{name}", text_of(attributes.get(name))
         count = self.unlisted[place] = self.unlisted.get(place, 0) + 1
         goes = f'its reports go to "{OTHER}"'
         if text is None:
@@ -144,10 +144,10 @@ class Recorder:
         self._misnamed = False
         self._mistaken_sorts: set[tuple[str, str]] = set()  # by metric and type; these were logged
 
-    def record(self, name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
+    def record(self, name: str, value: object, attributes: Mapping[str, object] = NONE_GIVEN) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
 
-        ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
+        ``attributes`` are those of its stratum. Raises ParameterError for a metric that is not defined and, if
         ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError if a
         report cannot be sealed, and then nothing is drawn and nothing charged.
         """
@@ -157,8 +157,8 @@ class Recorder:
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
-        if given:
-            self.strata.check(metric, given)
+        if attributes:
+            self.strata.check(metric, attributes)
         today = self._today()
         # First without the journal, because most calls end here; and again once it is held, if there was news.
         journal, day = self._journal, today.toordinal()
@@ -177,10 +177,10 @@ class Recorder:
         local = consent.mode == "local"
         if metric.seal is not None and not local:
             sealer(metric.seal)  # load HPKE, which takes long, before the journal is held
-        return journal.hold(lambda: self._report(metric, answer, given, day, local, seen), day)
+        return journal.hold(lambda: self._report(metric, answer, attributes, day, local, seen), day)
 
     def _report(
-        self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool, seen: Cursor
+        self, metric: Metric, answer: Encoded, attributes: Mapping[str, object], today: int, local: bool, seen: Cursor
     ) -> bool:
         """Make a report while the journal is held; if it has changed since ``seen``, check the ledger again first."""
         journal = self._journal
@@ -190,7 +190,7 @@ class Recorder:
         if not self.asks(metric, journal.keys(), today):
             self.unasked += 1
             return False
-        self.keep(metric, answer, today, given, local=local)
+        self.keep(metric, answer, today, attributes, local=local)
         return True
 
     def metric(self, name: str, value: object) -> Metric:
@@ -205,7 +205,7 @@ class Recorder:
         metric: Metric,
         answer: Encoded,
         today: int,
-        given: Mapping[str, object] = NONE_GIVEN,
+        attributes: Mapping[str, object] = NONE_GIVEN,
         *,
         local: bool | None = None,
     ) -> None:
@@ -213,7 +213,7 @@ class Recorder:
         journal = self._journal
         keys = journal.keys()
         local = self._permission.consent().mode == "local" if local is None else local
-        stratum = None if metric.strata is None else self.strata.of(metric, given)
+        stratum = None if metric.strata is None else self.strata.of(metric, attributes)
         queued, drawn = self._draw(metric, answer, keys, stratum, today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
@@ -293,15 +293,15 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
     value repeats the last draw instead, because silence would reveal that it is new. Raises DitherError if the last
     draw is not of this device, or is needed and lost.
     """
-    account, own = ledger.account(metric), keys.of(metric)
+    account, version_keys = ledger.account(metric), keys.of(metric)
     last = None if account is None else account.last
-    replayed = None if last is None else own.replay(last)
-    tag = own.marks(item)[2]
+    replayed = None if last is None else version_keys.replay(last)
+    tag = version_keys.marks(item)[2]
     if last is not None and replayed is not None and last.tag == tag:
         return replayed, None
     if ledger.pays(metric, tag):
-        drawn = own.draw(item)
-        return drawn, own.kept(tag, drawn)
+        drawn = version_keys.draw(item)
+        return drawn, version_keys.kept(tag, drawn)
     if replayed is None:
         raise StateError("the last permanent draw is lost, and there is no budget for a new one")
     return replayed, None

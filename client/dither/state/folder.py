@@ -75,10 +75,10 @@ class FolderState(FolderJournal):
     def choice(self) -> ConsentChoice | None:
         """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
         try:
-            found = os.lstat(self._paths["consent"])
+            status = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:  # another process may have changed it, and off must hold at once
             self._choice = _choice_of(_records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
@@ -218,14 +218,14 @@ def _key_of(records: list[Record]) -> bytes:
     raise StateError("the secret is lost or damaged; no new one is drawn")
 
 
-def state_of(given: object, app: str) -> State:
+def state_of(state: object, app: str) -> State:
     """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
 
     Raises ParameterError if it is not a path, StateError for a user who has no home.
     """
-    if isinstance(given, MemoryState):
-        return given
-    return FolderState(default_folder(app) if given is None else folder_of(path("state", given)))
+    if isinstance(state, MemoryState):
+        return state
+    return FolderState(default_folder(app) if state is None else folder_of(path("state", state)))
 
 
 def default_folder(app: str) -> str:
@@ -244,8 +244,8 @@ def apps_folder() -> str:
     elif sys.platform == "darwin":
         base = "~/Library/Application Support"
     else:
-        given = os.environ.get("XDG_STATE_HOME", "")
-        base = given if os.path.isabs(given) else "~/.local/state"
+        configured = os.environ.get("XDG_STATE_HOME", "")
+        base = configured if os.path.isabs(configured) else "~/.local/state"
     home = os.path.expanduser(base)
     if home.startswith("~"):
         names = "LOCALAPPDATA" if sys.platform == "win32" else "HOME or XDG_STATE_HOME"
@@ -257,27 +257,27 @@ def apps_folder() -> str:
     return folder
 
 
-def folder_of(given: str | os.PathLike[str]) -> str:
+def folder_of(folder: str | os.PathLike[str]) -> str:
     """Return the path of a state folder, which stays the same wherever the program goes later.
 
     Raises ParameterError for one that no file of this system can have.
     """
     try:
-        name = os.fsencode(given)
+        name = os.fsencode(folder)
     except UnicodeError:
         raise ParameterError("state", "contains letters that this system's encoding of file names lacks") from None
     if b"\0" in name:
         raise ParameterError("state", "contains a null character, which no file name can")
     with suppress(OSError):  # the working directory is gone, and the code that needs the folder will report it
-        return os.path.join(os.getcwd(), given)
-    return os.fspath(given)
+        return os.path.join(os.getcwd(), folder)
+    return os.fspath(folder)
 
 
 def check_app_name(app: object) -> str:
     """Return an app's name; raise ParameterError unless a folder can have it and stays inside its parent."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint
-        raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
+        quoted = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint
+        raise ParameterError("app", f"{quoted} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
     if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
     if app.endswith((" ", ".")):

@@ -119,11 +119,11 @@ class FolderJournal:
             self.make_folder()
         self.acquire_lock()
         file = self._file
-        found = None if file is None else file.status_at(self._path)
-        if file is None or found is None:
+        status = None if file is None else file.status_at(self._path)
+        if file is None or status is None:
             file = self._open()
-            found = os.fstat(file.number)
-        self.size = found.st_size
+            status = os.fstat(file.number)
+        self.size = status.st_size
         if not self.mark:
             self._begin(file.number)
             self.mark = read(file.number, 0, HEADER_BYTES)
@@ -136,12 +136,12 @@ class FolderJournal:
             from pathlib import Path  # noqa: PLC0415 - once in a device's life
 
             Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.lstat(self.folder)
-        if not stat.S_ISDIR(found.st_mode):
+        status = os.lstat(self.folder)
+        if not stat.S_ISDIR(status.st_mode):
             raise StateError("the state folder is a symbolic link")
-        if not is_own(found):
+        if not is_own(status):
             raise StateError("the state folder belongs to another user")
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             os.chmod(self.folder, 0o700)
         self._discard_drafts()
         self.made = True

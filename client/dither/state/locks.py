@@ -71,7 +71,7 @@ _PATIENCE = 0.1
 """Maximum seconds that a thread waits for another: a signal handler that waits for its own thread must not hang."""
 
 _PAUSE, _LONGEST_PAUSE = 0.0001, 0.001
-_THE_ONE = ""
+_SLOT = ""
 
 
 class Owner:
@@ -90,20 +90,20 @@ class ThreadLock:
     def acquire(self, owner: Owner) -> bool:
         """Lock for ``owner``, or return False if another thread has had the lock for long."""
         mine = ref(owner)
-        return self._holder.setdefault(_THE_ONE, mine) is mine or self._wait(mine)
+        return self._holder.setdefault(_SLOT, mine) is mine or self._wait(mine)
 
     def is_held(self, owner: Owner) -> bool:
         """Return whether ``owner`` has the lock."""
-        return self._holder.get(_THE_ONE) is ref(owner)
+        return self._holder.get(_SLOT) is ref(owner)
 
     def release(self, owner: Owner) -> None:
         """Unlock if ``owner`` has the lock."""
-        if self._holder.get(_THE_ONE) is ref(owner):
+        if self._holder.get(_SLOT) is ref(owner):
             self._holder.clear()
 
     def _wait(self, mine: ReferenceType[Owner]) -> bool:
         end, pause = time.monotonic() + _PATIENCE, _PAUSE
-        while (holder := (held := self._holder).setdefault(_THE_ONE, mine)) is not mine:
+        while (holder := (held := self._holder).setdefault(_SLOT, mine)) is not mine:
             if holder() is None:  # the token was dropped without a release
                 with self._mending:
                     if self._holder is held:  # otherwise another thread has just done so
@@ -197,12 +197,12 @@ def sign(path: str) -> None:
 def holder_of(path: str) -> Holder | None:
     """Return who last took the lock on a file, though it may be released; None if there is no such file."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
         signature = read_small(path, _SIGNATURE)
     except OSError:
         return None
     try:
         pid, since = map(int, signature.split())
     except ValueError:  # it has not signed yet, or could not
-        return Holder(None, found.st_mtime)
+        return Holder(None, status.st_mtime)
     return Holder(pid, float(since))

@@ -121,7 +121,7 @@ class HttpTransport:
 
 def transport_for(
     metrics: Mapping[str, Metric],
-    given: Transport | None,
+    transport: Transport | None,
     endpoint: str,
     token: str | None,
     *,
@@ -132,9 +132,9 @@ def transport_for(
     Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
     missing.
     """
-    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
+    if kind_for(metrics.values()) is SEALED and not isinstance(transport, Nowhere):
         require()
-    return given or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
+    return transport or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
 
 
 def is_exposed(endpoint: str) -> bool:
@@ -154,11 +154,11 @@ def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, 
     """
     from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - only who uploads loads sockets
 
-    given = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
-    if not given or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
+    named = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
+    if not named or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
         return None
     try:
-        proxy = Endpoint.parse(given if "://" in given else f"http://{given}")
+        proxy = Endpoint.parse(named if "://" in named else f"http://{named}")
     except ParameterError:
         raise AnswerError("the proxy in HTTPS_PROXY cannot be used") from None
     if proxy.secure or proxy.path:

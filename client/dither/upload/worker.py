@@ -229,9 +229,9 @@ def _at_exit() -> None:
     Python aborts the whole process if a thread outlives its subinterpreter.
     """
     begun = time.monotonic()  # shared by all clients, which wait together
-    for one in list(_armed):
+    for exit_wait in list(_armed):
         with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
-            one.wait(begun)
+            exit_wait.wait(begun)
     if not _in_subinterpreter():
         return
     workers = list(_at_work)
