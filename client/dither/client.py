@@ -141,6 +141,13 @@ class Client:
             _ = self._core
         forks.watch(self)
 
+    def _is_off(self, metric: object) -> bool:
+        """Return whether telemetry is off, and then remember that ``metric`` was recorded."""
+        off = self._off()
+        if off and type(metric) is str and len(self._named) < self._MOST_NAMED:
+            self._named.add(metric)
+        return off
+
     @property
     def _core(self) -> ClientCore:
         """The object behind the methods: made when telemetry is not off, or when more is asked of the client."""
@@ -169,9 +176,7 @@ class Client:
         as "other" if they are not listed or missing. Returns at once. Raises only ParameterError, for a mistake of the
         app's developer, and only if ``strict``.
         """
-        if self._built is None and self._off():
-            if type(metric) is str and len(self._named) < self._MOST_NAMED:
-                self._named.add(metric)
+        if self._built is None and self._is_off(metric):
             return
         (self._built or self._core).record(metric, value, strata)
 
@@ -183,9 +188,7 @@ class Client:
         is reported at the first call in a later one, also if nothing was added. Until then the state folder holds what
         dither/reporting/events.py lists. Returns at once; raises like ``record``.
         """
-        if self._built is None and self._off():
-            if type(metric) is str and len(self._named) < self._MOST_NAMED:
-                self._named.add(metric)
+        if self._built is None and self._is_off(metric):
             return
         (self._built or self._core).add(metric, value)
 

@@ -50,28 +50,14 @@ class _Body(NamedTuple):
 
 
 class BodyKind(NamedTuple):
-    """A kind of body: its name, the path below the endpoint to which it is posted, and the function that reads it."""
+    """A kind of body: its name, and the path below the endpoint to which it is posted."""
 
     word: str
     path: str
-    read: Callable[[bytes], _Body]
-    """Raises WireError for a body that no client wrote."""
 
 
-def _clear(body: bytes) -> _Body:
-    batch = Batch.decode(body)
-    return _Body(batch.metric, batch.version, batch.stratum, batch.reports)
-
-
-def _sealed(body: bytes) -> _Body:
-    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
-
-    pool = SealedReport.decode(body).pool
-    return _Body(pool.metric, pool.version, pool.stratum, b"")
-
-
-CLEAR = BodyKind("in the clear", "/v1/reports", _clear)
-SEALED = BodyKind("sealed", "/v1/sealed", _sealed)
+CLEAR = BodyKind("in the clear", "/v1/reports")
+SEALED = BodyKind("sealed", "/v1/sealed")
 
 
 def kind_of(body: bytes) -> BodyKind:
@@ -86,7 +72,13 @@ def kind_for(metrics: Iterable[Metric]) -> BodyKind:
 
 def read(body: bytes) -> _Body:
     """Return the readable content of a body; raise WireError for a body that no client wrote."""
-    return kind_of(body).read(body)
+    if kind_of(body) is CLEAR:
+        batch = Batch.decode(body)
+        return _Body(batch.metric, batch.version, batch.stratum, batch.reports)
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
+
+    pool = SealedReport.decode(body).pool
+    return _Body(pool.metric, pool.version, pool.stratum, b"")
 
 
 def build(

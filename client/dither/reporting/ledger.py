@@ -372,9 +372,8 @@ class Ledger:
         return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
 
     def _price(self, metric: Metric) -> Price:
-        price = self._prices.get(metric.version)
-        if price is None:
-            price = self._prices[metric.version] = Price.of(metric)
+        """Return the price of a metric that was not known from the start."""
+        price = self._prices[metric.version] = Price.of(metric)
         return price
 
     def _admits(self, price: float) -> bool:

@@ -187,7 +187,7 @@ class Recorder:
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
-        if not self.asks(metric, journal.keys(), today):
+        if metric.survey is not None and not self.asks(metric, journal.keys(), today):
             self.unasked += 1
             return False
         self.keep(metric, answer, today, attributes, local=local)

@@ -65,7 +65,10 @@ class _Memory:
         self.logged: dict[str, int] = {}
         self.held: dict[str, Postponed] = {}
         for name, value in known.items():
-            setattr(self, name, _like(getattr(self, name), value))
+            example = getattr(self, name)
+            if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
+                raise TypeError(f"{name}: {value!r} is not a {type(example).__name__}")
+            setattr(self, name, value)
 
 
 class Attempts:
@@ -260,9 +263,3 @@ def _moment(seconds: float) -> datetime:
         from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
 
     return datetime.fromtimestamp(seconds, UTC).astimezone()
-
-
-def _like(example: object, value: object) -> Any:
-    if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
-        raise TypeError(f"{value!r} is not a {type(example).__name__}")
-    return value
