@@ -35,6 +35,9 @@ _LONGEST_SENDING = 120.0
 
 UNANSWERED = "the program ended before the answer came"
 
+_LATEST = 2.5e11
+"""A Unix time in the year 9892: every calendar has it, and all before."""
+
 _MOST_HELD = 300
 _MOST_KINDS = 30
 _LONGEST_TEXT = 300
@@ -252,8 +255,8 @@ def _read(data: dict[str, Any]) -> _Memory:
         str(batch): Postponed(float(moment), float(not_before), int(failures))
         for batch, (moment, not_before, failures) in memory.held.items()
     }
-    for moment in (memory.at, memory.begun):
-        _moment(moment)
+    if not (0 <= memory.at <= _LATEST and 0 <= memory.begun <= _LATEST):
+        raise ValueError("a time that no calendar has")
     return memory
 
 
