@@ -92,7 +92,7 @@ def parts_on(state: State | FolderState, **other: Any) -> ClientCore:
     return ClientCore(Setup(**(usual | other)))
 
 
-def sender_of(
+def uploader_of(
     parts: ClientCore,
     transport: Transport,
     schedule: UploadSchedule | None = None,

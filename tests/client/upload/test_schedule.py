@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, join_uploads, parts_on, sender_of
+from client.devices import Make, Script, join_uploads, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
 from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
@@ -134,16 +134,16 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     for name in ("mobile", "theme", "survey"):
         parts.record(name, True)
     clock = Clock()
-    sender = sender_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
-    assert sender.step() == 50.0
-    sender.begin_flush()
-    assert (sender.step(), sender.flushing) == (0.0, True)
-    assert (sender.step(), sender.flushing) == (0.0, False), "the second was refused: the flush is over"
-    assert sender.step() == 50.0, "the third leaves at its own moment"
+    uploader = uploader_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
+    assert uploader.step() == 50.0
+    uploader.begin_flush()
+    assert (uploader.step(), uploader.flushing) == (0.0, True)
+    assert (uploader.step(), uploader.flushing) == (0.0, False), "the second was refused: the flush is over"
+    assert uploader.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
-    assert sender.step() == 30.0, "whoever asks in between does not make it leave"
-    sender.begin_flush()
-    assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
+    assert uploader.step() == 30.0, "whoever asks in between does not make it leave"
+    uploader.begin_flush()
+    assert [uploader.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
 
@@ -157,9 +157,9 @@ def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_o
     clock = Clock()
     drawn = iter([0.1, 0.95, 0.5, 0.2, 0.5, 0.8, 0.3])
     schedule = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    sender = sender_of(parts, sent, schedule)
+    uploader = uploader_of(parts, sent, schedule)
     waits = []
-    while (wait := sender.step()) is not None:
+    while (wait := uploader.step()) is not None:
         waits.append(wait)
         clock.now += wait
     assert len(sent.bodies) == 4
@@ -179,8 +179,8 @@ def test_an_answer_lets_pauses_begin_again_with_the_shortest() -> None:
             return super().send(body)
 
     sent = Watched([UnreachableError("down"), 503, UnreachableError("down")])
-    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
-    while (wait := sender.step()) is not None:
+    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
+    while (wait := uploader.step()) is not None:
         clock.now += wait
     assert moments == [0, 120, 120 + 900, 120 + 900 + 120]
 
@@ -209,9 +209,9 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     for name in ("mobile", "theme", "survey"):
         earlier.record(name, True)
     sent = Script()
-    sender = sender_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    assert sender.choose_due()
-    assert [sender.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
+    uploader = uploader_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    assert uploader.choose_due()
+    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
     assert len(sent.bodies) == 1
 
 

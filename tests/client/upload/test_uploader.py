@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, sender_of, upload_threads
+from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, upload_threads, uploader_of
 from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
 
@@ -92,18 +92,18 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     parts.record("mobile", True)
     parts.record("theme", "dark")
     now = [1000.0]
-    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
-    sender.begin_flush()
-    assert (sender.step(), sender.flushing) == (0, False)
+    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
+    uploader.begin_flush()
+    assert (uploader.step(), uploader.flushing) == (0, False)
     now[0] += 899
     for _ in range(3):  # the other goes, and this one does not
-        sender.begin_flush()
-        while sender.flushing:
-            sender.step()
+        uploader.begin_flush()
+        while uploader.flushing:
+            uploader.step()
     assert len(sent.bodies) == 2
     now[0] += 1
-    assert sender.step() == 0
-    assert sender.step() is None
+    assert uploader.step() == 0
+    assert uploader.step() is None
     assert sent.bodies[2] == sent.bodies[0]
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     sent = Script()
     parts = parts_on(dither.MemoryState("on"))
     parts.record("mobile", True)
-    assert sender_of(parts, sent, permitted=lambda: False).step() is None
+    assert uploader_of(parts, sent, permitted=lambda: False).step() is None
     assert sent.bodies == []
 
 
@@ -128,13 +128,13 @@ def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(mo
     monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(parts.journal, "compact", lambda **_: 0.5)
     schedule = UploadSchedule(9.0, uniform=lambda: 0.25, clock=lambda: now[0])
-    sender = sender_of(parts, sent, schedule, permitted)
+    uploader = uploader_of(parts, sent, schedule, permitted)
     for pause in (0.5, 0.5, 0.5, 0.5, 0.25, 0.0):
-        assert sender.step() == pause
+        assert uploader.step() == pause
         now[0] += pause
     assert set(looks) == {1000.0, 1002.25}
     assert len(sent.bodies) == 1
-    assert sender.step() == 0.5, "nothing is left, but the compaction is still to come"
+    assert uploader.step() == 0.5, "nothing is left, but the compaction is still to come"
 
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
@@ -143,9 +143,9 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     one.record("mobile", True)
     with FolderState(folder).sending() as ours:
         assert ours
-        assert sender_of(parts_on(folder), sent).step() == 1
+        assert uploader_of(parts_on(folder), sent).step() == 1
     assert sent.bodies == []
-    assert sender_of(parts_on(folder), sent).step() == 0
+    assert uploader_of(parts_on(folder), sent).step() == 0
     assert one.status().sent == 1
     assert one.flush(0)
 
@@ -227,15 +227,15 @@ def test_a_flush_ends_if_the_disk_fails(make: Make, monkeypatch: pytest.MonkeyPa
         raise OSError("no disk")
 
     monkeypatch.setattr(state, "sync", fail)
-    sender = sender_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    sender.begin_flush()
+    uploader = uploader_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    uploader.begin_flush()
     with pytest.raises(OSError, match="no disk"):
-        sender.step()
+        uploader.step()
     assert not client.flush(60)
     assert client.status().trouble == {"upload failed: OSError": 1}
     monkeypatch.undo()
-    assert not sender.flushing
-    assert sender.step() == 60, "it leaves at its own moment"
+    assert not uploader.flushing
+    assert uploader.step() == 60, "it leaves at its own moment"
     assert sent.bodies == []
 
 
