@@ -1,4 +1,4 @@
-"""Retries, and the thread that makes them."""
+"""Uploads: what becomes of a report by its answer, and the thread that makes the tries."""
 
 import threading
 from pathlib import Path
