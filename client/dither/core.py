@@ -22,7 +22,7 @@ from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SealError
 from .reporting.journal import Journal
-from .reporting.recorder import Recorder, Stratifier
+from .reporting.recorder import Recorder
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
@@ -100,7 +100,7 @@ class ClientCore:
             entropy,
             today,
             self.diagnostics,
-            Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
+            setup.strata,
             strict=setup.strict,
         )
         self.make_report: Callable[..., bool] = self.recorder.record

@@ -44,7 +44,7 @@ _MOST_SORTS = 20
 """Kinds of mistakes, by metric and type, after which only the first of each metric is logged."""
 
 
-class Stratifier:
+class _Stratifier:
     """Finds the stratum of each report by the attributes given with the answer, or else once to the client (``own``).
 
     Raises ParameterError for one in ``own`` that none of ``metrics`` has, if ``strict``.
@@ -118,7 +118,10 @@ class Stratifier:
 
 
 class Recorder:
-    """Makes the reports of one client, and counts the answers that give none."""
+    """Makes the reports of one client, and counts the answers that give none.
+
+    ``strata`` are its attributes. Raises ParameterError for one that none of ``metrics`` has, if ``strict``.
+    """
 
     def __init__(
         self,
@@ -128,7 +131,7 @@ class Recorder:
         entropy: Entropy,
         today: Callable[[], date],
         diagnostics: Diagnostics,
-        strata: Stratifier,
+        strata: Mapping[str, object],
         *,
         strict: bool,
     ) -> None:
@@ -138,7 +141,7 @@ class Recorder:
         self._entropy = entropy
         self._today = today
         self._diagnostics = diagnostics
-        self.strata = strata
+        self.strata = _Stratifier(strata, metrics.values(), diagnostics, strict=strict)
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
         self._misnamed = False
