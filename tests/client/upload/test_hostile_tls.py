@@ -3,30 +3,14 @@
 import socket
 import ssl
 import threading
-from pathlib import Path
 
 import pytest
 
 import dither
-from client.peers import OK, Clock, Peer, certificate, request_of, reset, saying, speaking
+from client.peers import OK, Clock, Peer, request_of, reset, saying, speaking
 from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def trusted(certificates: Path) -> ssl.SSLContext:
-    return certificate(certificates, "trusted")
-
-
-@pytest.fixture
-def trust(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
 
 
 @pytest.mark.usefixtures("trust")

@@ -2,32 +2,20 @@
 
 import socket
 import ssl
-from pathlib import Path
 
 import pytest
 
 import dither
 from client.devices import Make
-from client.peers import PATIENCE, Peer, certificate, request_of, speaking
+from client.peers import PATIENCE, Peer, request_of, speaking
 from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
 BODY = b'{"batch":"secret"}'
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def trusted(certificates: Path) -> ssl.SSLContext:
-    return certificate(certificates, "trusted")
-
-
 @pytest.fixture(autouse=True)
-def environment(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
+def environment(trust: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
