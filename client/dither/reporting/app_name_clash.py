@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Diagnostics
     from ..state.folder import State
 
-OWN_NAME = "such as org.example.notes"
-ADVICE = f"give each app its own name, {OWN_NAME}"
+ADVICE = "give each app its own name, such as org.example.notes"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
 """Days after which a return to an earlier version may be a downgrade by the user."""

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 KEEPS_OPEN = sys.platform != "win32"
 
 FORMAT = 2
-HEADER_BYTES = 36
+_HEADER_BYTES = 36
 
 _LARGEST = 1 << 25
 """Maximum bytes of a journal. Outbox and last sent reports take 12 MB, and it is compacted at double that size."""
@@ -126,7 +126,7 @@ class FolderJournal:
         self.size = status.st_size
         if not self.mark:
             self._begin(file.number)
-            self.mark = read(file.number, 0, HEADER_BYTES)
+            self.mark = read(file.number, 0, _HEADER_BYTES)
 
     def make_folder(self) -> None:
         """Make the folder, or refuse one that is not this user's."""
@@ -165,7 +165,7 @@ class FolderJournal:
         self._close_file()
         file = self._file = OpenFile(self._path, os.O_RDONLY)
         self.size = os.fstat(file.number).st_size
-        self.mark = read(file.number, 0, HEADER_BYTES)
+        self.mark = read(file.number, 0, _HEADER_BYTES)
 
     def release(self) -> None:
         """Release the journal; does nothing if it is not held."""
@@ -259,7 +259,7 @@ class FolderJournal:
         descriptor = open_private(self._path, os.O_RDWR)
         try:
             size = os.fstat(descriptor).st_size
-            mark = read(descriptor, 0, HEADER_BYTES)
+            mark = read(descriptor, 0, _HEADER_BYTES)
             sync(descriptor)
         finally:
             os.close(descriptor)
@@ -291,7 +291,7 @@ class FolderJournal:
 
     def _begin(self, descriptor: int) -> None:
         """Write the header durably if this journal was just made."""
-        if self.size < HEADER_BYTES:
+        if self.size < _HEADER_BYTES:
             if self._was_begun():
                 raise StateError("the journal has lost its beginning")
             os.ftruncate(descriptor, 0)
@@ -308,7 +308,7 @@ class FolderJournal:
         rename(draft, self._path)
         file = self._open()
         self.size = os.fstat(file.number).st_size
-        self.mark = read(file.number, 0, HEADER_BYTES)
+        self.mark = read(file.number, 0, _HEADER_BYTES)
 
     def _piece(self, position: int, size: int) -> bytes:
         """Return whole lines, or the rest up to ``size``, or a piece of a line that is longer than any of ours."""

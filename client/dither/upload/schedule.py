@@ -45,7 +45,7 @@ Besides accepted, refused and later, an answer can say nothing else. Only the st
 the only consequence is that the metric is silent for a month.
 """
 
-LONGEST_HOLD = 6 * 3600.0
+_LONGEST_HOLD = 6 * 3600.0
 """The longest time for which a collector can postpone a report, in seconds."""
 
 _STEP = 900.0
@@ -63,7 +63,7 @@ class RetryWindow(NamedTuple):
         return min(self.cap, self.base * 2.0 ** min(failures, _DOUBLINGS))
 
 
-BUSY = RetryWindow(900.0, LONGEST_HOLD)
+BUSY = RetryWindow(900.0, _LONGEST_HOLD)
 """The collector is overloaded, is down behind its proxy, or hung up."""
 
 REFUSED = RetryWindow(4 * 3600.0, 24 * 3600.0)
@@ -127,7 +127,7 @@ def hold_of(retry_after: float | None) -> float:
 
     A finer one could mark a report by the time at which it comes again.
     """
-    return min(LONGEST_HOLD, _STEP * -(-max(retry_after or 0.0, 0.0) // _STEP))
+    return min(_LONGEST_HOLD, _STEP * -(-max(retry_after or 0.0, 0.0) // _STEP))
 
 
 def uniform() -> float:
@@ -160,7 +160,7 @@ class UploadSchedule:
     ) -> None:
         self._clock = clock
         self._spread = seconds("spread", spread)
-        self._longest = LONGEST_HOLD + max(self._spread, REFUSED.cap)
+        self._longest = _LONGEST_HOLD + max(self._spread, REFUSED.cap)
         self._uniform = uniform
         self._due: dict[str, float] = {}
         self.held: dict[str, Postponed] = {}

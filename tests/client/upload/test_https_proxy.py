@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.devices import Make
-from client.peers import PATIENCE, Peer, request_of, speaking
+from client.peers import PATIENCE, Peer, request_of, saying, speaking
 from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
@@ -89,11 +89,8 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
 def test_without_the_apps_wish_the_environment_names_no_proxy(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
-
-    with speaking(lambda *_: None) as proxy, speaking(say, trusted) as collector:
+    accepting = saying(b"HTTP/1.1 202 Accepted\r\n\r\n")
+    with speaking(lambda *_: None) as proxy, speaking(accepting, trusted) as collector:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         client = make(transport=None, endpoint=collector.endpoint)
         client.record("mobile", True)
