@@ -61,10 +61,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5)):",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
-    (
-        f"{_CLIENT}/reporting/keys.py",
-        "if self._drawn[ -1] != tag:",
-    ): "a draw is drawn anew each time, and is the same",
+    **{
+        (
+            f"{_CLIENT}/reporting/keys.py",
+            f"if self._drawn[ {place}] != tag:",
+        ): "a draw is drawn anew each time, and is the same"
+        for place in (1, -1)
+    },
     **{
         (
             f"{_CLIENT}/reporting/keys.py",
