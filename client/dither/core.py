@@ -131,10 +131,7 @@ class ClientCore:
         with importing():
             from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
 
-        setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
-        return Events(
-            setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
-        )
+        return Events(self.setup.metrics, self.recorder)
 
     def _add(self, metric: str, value: object) -> bool:
         self._events = self._events or self._new_events()

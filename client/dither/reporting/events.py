@@ -36,16 +36,13 @@ from .outbox import MAX_DAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import date
 
     from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
-    from ..consent.permission import Permission
-    from ..diagnostics import Diagnostics
-    from .journal import Journal
     from .recorder import Recorder
 
 _PRIVATE = frozenset({"any", "set"})
@@ -72,24 +69,15 @@ class _Kept(NamedTuple):
 
 
 class Events:
-    """The events of one client's metrics. Raises StateError, BusyError or OSError if the state cannot be used."""
+    """The events of one client's metrics, whose answers ``recorder`` reports.
 
-    def __init__(
-        self,
-        metrics: Mapping[str, Metric],
-        recorder: Recorder,
-        journal: Journal,
-        permission: Permission,
-        entropy: Entropy,
-        today: Callable[[], date],
-        diagnostics: Diagnostics,
-    ) -> None:
+    All methods raise StateError, BusyError or OSError if the state cannot be used.
+    """
+
+    def __init__(self, metrics: Mapping[str, Metric], recorder: Recorder) -> None:
         self._recorder = recorder
-        self._journal = journal
-        self._permission = permission
-        self._entropy = entropy
-        self._today = today
-        self._diagnostics = diagnostics
+        self._journal, self._permission, self._diagnostics = recorder.journal, recorder.permission, recorder.diagnostics
+        self._entropy, self._today = recorder.entropy, recorder.today
         self._formed = {metric.version: metric for metric in metrics.values() if metric.of is not None}
         self._ages = any(metric.after or metric.of == _WEEKS for metric in metrics.values())
         self._reviewed = 0

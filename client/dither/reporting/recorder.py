@@ -136,11 +136,11 @@ class Recorder:
         strict: bool,
     ) -> None:
         self._metrics = metrics
-        self._journal = journal
-        self._permission = permission
-        self._entropy = entropy
-        self._today = today
-        self._diagnostics = diagnostics
+        self.journal = journal
+        self.permission = permission
+        self.entropy = entropy
+        self.today = today
+        self.diagnostics = diagnostics
         self.strata = _Stratifier(strata, metrics.values(), diagnostics, strict=strict)
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
@@ -162,19 +162,19 @@ class Recorder:
             self._mistaken(metric, value)
         if attributes:
             self.strata.check(metric, attributes)
-        today = self._today()
+        today = self.today()
         # First without the journal, because most calls end here; and again once it is held, if there was news.
-        journal, day = self._journal, today.toordinal()
+        journal, day = self.journal, today.toordinal()
         ledger, seen = journal.ledger, journal.cursor
         if not ledger.open_to(metric, day):
             if ledger.correction(day) is None:
                 self.ignored += 1
                 return False
             seen = START
-        consent = self._permission.consent()
+        consent = self.permission.consent()
         if consent.mode == "off":
             return False
-        if not self._permission.covers(consent, metric, today):
+        if not self.permission.covers(consent, metric, today):
             self.withheld += 1
             return False
         local = consent.mode == "local"
@@ -186,7 +186,7 @@ class Recorder:
         self, metric: Metric, answer: Encoded, attributes: Mapping[str, object], today: int, local: bool, seen: Cursor
     ) -> bool:
         """Make a report while the journal is held; if it has changed since ``seen``, check the ledger again first."""
-        journal = self._journal
+        journal = self.journal
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
@@ -213,9 +213,9 @@ class Recorder:
         local: bool | None = None,
     ) -> None:
         """Draw a report of a metric that may report, and write it behind its debit; for the holder of the journal."""
-        journal = self._journal
+        journal = self.journal
         keys = journal.keys()
-        local = self._permission.consent().mode == "local" if local is None else local
+        local = self.permission.consent().mode == "local" if local is None else local
         stratum = None if metric.strata is None else self.strata.of(metric, attributes)
         queued, drawn = self._draw(metric, answer, keys, stratum, today, local)
         debit = journal.ledger.debit(metric, today, drawn)
@@ -229,8 +229,8 @@ class Recorder:
         The debit pays for the metric's next report if that is possible. For the holder of the journal.
         """
         stratum = None if metric.strata is None else self.strata.of(metric, NONE_GIVEN)
-        local = self._permission.consent().mode == "local"
-        journal = self._journal
+        local = self.permission.consent().mode == "local"
+        journal = self.journal
         ledger = journal.ledger
         debit = ledger.debit(metric, today) if ledger.open_to(metric, today) else ledger.mark(metric, today)
         journal.write(debit, enclosed(metric, batch, row, today, local, stratum), *journal.outbox.expired(today))
@@ -247,18 +247,18 @@ class Recorder:
         begun = 0 if metric.period == "once" else first_day(today, metric.period)
         if keys.asked(survey, begun) != metric.name:
             return False
-        others = (name for name in self._journal.ledger.reported_since(begun) if name != metric.name)
+        others = (name for name in self.journal.ledger.reported_since(begun) if name != metric.name)
         return not any(name in survey.metrics or (begun and name not in self._metrics) for name in others)
 
     def _draw(
         self, metric: Metric, answer: Encoded, keys: Keys, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the record of its permanent draw, unless there is none or it repeats the last one."""
-        entropy = self._entropy.ahead(_BYTES)
+        entropy = self.entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
         item = answer.item if answer.rest is None else keys.rounded(metric, answer)
-        drawn, remembered = recall(metric, item, keys, self._journal.ledger)
+        drawn, remembered = recall(metric, item, keys, self.journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
@@ -271,7 +271,7 @@ class Recorder:
         new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
         if new:
             self._mistaken_sorts.add(sort)
-        self._diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
+        self.diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
         """Return the error for an unknown name, without quoting it if it may be the answer in the wrong place.
