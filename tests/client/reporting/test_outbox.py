@@ -77,6 +77,17 @@ def test_a_report_is_finished_once() -> None:
     assert (outbox.sent, outbox.dropped, outbox.bytes, len(outbox)) == (1, 0, 0, 0)
 
 
+def test_old_reports_are_dropped_and_counted_on_the_device(make: Make, folder: Path, calendar: Calendar) -> None:
+    sent = Script()
+    make(folder).record("mobile", True)
+    calendar.pass_days(31)
+    client = make(folder, transport=sent)
+    client.record("theme", "dark")
+    assert client.flush(60)
+    assert len(sent.bodies) == 1
+    assert (client.status().sent, client.status().dropped) == (1, 1)
+
+
 def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder)
     for _ in range(60):
