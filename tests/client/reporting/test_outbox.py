@@ -15,7 +15,7 @@ from client.devices import METRICS, Calendar, Make, Script, parts_on
 from dither.reporting.bodies import CLEAR, SEALED
 from dither.reporting.journal import Journal
 from dither.reporting.outbox import Outbox
-from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line
+from dither.state.journal_records import Done, Queued, Record
 from dither.state.state import START
 from dither_shared import SystemEntropy
 
@@ -211,22 +211,6 @@ def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
         calendar.pass_days(1)
     assert one.preview() == other.preview()
     assert one.status().metrics == other.status().metrics
-
-
-def test_records_round_trip_and_any_flipped_byte_is_noticed() -> None:
-    record = Debit("theme", "0123456789abcdef", 739938, 3, 2, 1.0986122886681098, 0.0)
-    line = to_line(record)
-    assert from_line(line[:-1]) == record
-    for position in range(len(line) - 1):
-        for mask in range(1, 256):
-            assert from_line(line[:position] + bytes([line[position] ^ mask]) + line[position + 1 : -1]) is None
-
-
-def test_a_torn_tail_is_no_damage() -> None:
-    lines = to_line(entry(1)) + to_line(entry(2))
-    assert from_lines(lines) == ([entry(1), entry(2)], 0, False)
-    assert from_lines(lines[:-1]) == ([entry(1)], 0, True)
-    assert from_lines(b"nonsense\n" + lines) == ([entry(1), entry(2)], 1, False)
 
 
 def test_records_appended_while_a_draft_is_written_are_kept(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, join_uploads, parts_on, uploader_of
+from client.devices import Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
 from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
@@ -213,15 +213,6 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     assert uploader.choose_due()
     assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
     assert len(sent.bodies) == 1
-
-
-def test_a_new_report_waits_for_its_moment(make: Make) -> None:
-    sent = Script()
-    client = make(transport=sent, background=True, spread=1e6)
-    client.record("mobile", True)
-    client.close()  # its thread takes a step nevertheless, and then ends
-    join_uploads()
-    assert sent.bodies == []
 
 
 def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reached() -> None:

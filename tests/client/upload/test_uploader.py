@@ -181,15 +181,6 @@ def test_a_report_is_sent_in_the_background_and_the_thread_ends(make: Make) -> N
     assert client.status().sent == 1
 
 
-def test_a_report_of_an_earlier_run_is_sent_by_the_next(make: Make, folder: Path) -> None:
-    make(folder).record("mobile", True)
-    sent = Script()
-    client = make(folder, mode=None, transport=sent, background=True)
-    join_uploads()
-    assert len(sent.bodies) == 1
-    assert client.status().sent == 1
-
-
 def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     stuck = Stuck()
     client = make(folder, transport=stuck, background=True)
