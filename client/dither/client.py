@@ -21,7 +21,7 @@ from .consent.permission import Permission
 from .diagnostics import Diagnostics
 from .outcomes import Outcome, Timer
 from .settings import EVERY, NONE_GIVEN, SPREAD, WAIT, epsilon_cap, metrics_of, sealed_for, strata_of
-from .state.places import check_app_name, state_of
+from .state.folder import check_app_name, state_of
 from .transparency.status_fields import Status
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import date
     from os import PathLike
-    from typing import Any
 
     from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from dither_shared.seal_key import SealKey
 
     from .consent.rules import Mode
-    from .core import ClientCore
+    from .core import ClientCore, Setup
     from .state.state import MemoryState
     from .upload.transport import Transport
 
@@ -125,31 +124,13 @@ class Client:
         https_proxy: bool = False,
     ) -> None:
         def build() -> ClientCore:
-            from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
-            from .reporting.definitions import load  # noqa: PLC0415 - likewise
+            from .core import Setup  # noqa: PLC0415 - who is off does not pay for it
 
-            utc_today()  # loads the calendar now, because nothing can be imported at the interpreter's shutdown
-            setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
-            setup = setup._replace(background=background, strict=strict, policy=policy)
-            core: ClientCore | None = None
-            try:
-                check_app_name(app)
-                given = state_of(state, app)
-                asked = sealed_for(seal, metrics_of(metrics, lambda path: load(path, given)))
-                cap, own = epsilon_cap("lifetime_cap", lifetime_cap), strata_of(strata)
-                carrier = transport_for(asked, transport, endpoint, token, https_proxy=https_proxy)
-                setup = setup._replace(metrics=asked, transport=carrier)
-                setup = setup._replace(lifetime_cap=cap, state=given)
-                times: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
-                core = ClientCore(setup._replace(strata=own, language=language, **times))
-                if strict:
-                    core.language()
-                core.start()
-                core.check_names(self._named)
-            except Exception as error:
-                core = core or ClientCore(setup._replace(environ={}, policy=None))
-                core.disable(error)
-            return core
+            setup = Setup(app, endpoint=endpoint, transport=transport, entropy=entropy, today=today or utc_today)
+            setup = setup._replace(environ=environ, policy=policy, strata=strata, lifetime_cap=lifetime_cap)
+            setup = setup._replace(spread=spread, exit_wait=exit_wait, exit_every=exit_every, background=background)
+            setup = setup._replace(strict=strict, language=language)
+            return _core_of(setup, metrics, state, seal, token, self._named, https_proxy=https_proxy)
 
         self._build, self._building = build, new_rlock()
         self._named: set[str] = set()
@@ -159,6 +140,13 @@ class Client:
         if not self._off():
             _ = self._core
         forks.watch(self)
+
+    def _is_off(self, metric: object) -> bool:
+        """Return whether telemetry is off, and then remember that ``metric`` was recorded."""
+        off = self._off()
+        if off and type(metric) is str and len(self._named) < self._MOST_NAMED:
+            self._named.add(metric)
+        return off
 
     @property
     def _core(self) -> ClientCore:
@@ -188,9 +176,7 @@ class Client:
         as "other" if they are not listed or missing. Returns at once. Raises only ParameterError, for a mistake of the
         app's developer, and only if ``strict``.
         """
-        if self._built is None and self._off():
-            if type(metric) is str and len(self._named) < self._MOST_NAMED:
-                self._named.add(metric)
+        if self._built is None and self._is_off(metric):
             return
         (self._built or self._core).record(metric, value, strata)
 
@@ -202,9 +188,7 @@ class Client:
         is reported at the first call in a later one, also if nothing was added. Until then the state folder holds what
         dither/reporting/events.py lists. Returns at once; raises like ``record``.
         """
-        if self._built is None and self._off():
-            if type(metric) is str and len(self._named) < self._MOST_NAMED:
-                self._named.add(metric)
+        if self._built is None and self._is_off(metric):
             return
         (self._built or self._core).add(metric, value)
 
@@ -300,6 +284,47 @@ class Client:
             self._built.after_fork()
 
 
+def _core_of(
+    setup: Setup,
+    metrics: object,
+    state: object,
+    seal: object,
+    token: str | None,
+    names: Iterable[str],
+    *,
+    https_proxy: bool,
+) -> ClientCore:
+    """Return the core of a client with these arguments (see ``Client``); a disabled one if it cannot be made.
+
+    ``names`` were recorded before, while telemetry was off.
+    """
+    from .core import ClientCore  # noqa: PLC0415 - likewise
+    from .reporting.definitions import load  # noqa: PLC0415 - likewise
+    from .upload.transport import transport_for  # noqa: PLC0415 - likewise
+
+    utc_today()  # loads the calendar now, because nothing can be imported at the interpreter's shutdown
+    known = setup._replace(metrics=NONE_GIVEN, transport=None, environ={}, policy=None, strata=NONE_GIVEN)
+    known = known._replace(lifetime_cap=math.inf, spread=SPREAD, exit_wait=WAIT, exit_every=EVERY, language="en")
+    core: ClientCore | None = None
+    try:
+        checked = state_of(state, check_app_name(setup.app))
+        defined = sealed_for(seal, metrics_of(metrics, lambda path: load(path, checked)))
+        cap, strata = epsilon_cap("lifetime_cap", setup.lifetime_cap), strata_of(setup.strata)
+        carrier = transport_for(defined, setup.transport, setup.endpoint, token, https_proxy=https_proxy)
+        known = known._replace(state=checked, metrics=defined, lifetime_cap=cap, transport=carrier)
+        core = ClientCore(
+            setup._replace(state=checked, metrics=defined, lifetime_cap=cap, transport=carrier, strata=strata)
+        )
+        if setup.strict:
+            core.language()
+        core.start()
+        core.check_names(names)
+    except Exception as error:
+        core = core or ClientCore(known)
+        core.disable(error)
+    return core
+
+
 def _never() -> bool:
     return False
 
@@ -310,8 +335,8 @@ def _off_by(
     """Return a function that says whether telemetry is off; if that cannot be asked, one that says no."""
     try:
         name = check_app_name(app)
-        given = state_of(state, name)
-        permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
+        checked = state_of(state, name)
+        permission = Permission(checked, name, utc_today, Diagnostics(checked.folder), environ=environ, policy=policy)
     except Exception:  # the error points to the code that makes the client
         return _never
 

@@ -17,18 +17,18 @@ from dither_shared.primitives.entropy import SystemEntropy
 from .consent.permission import Permission
 from .consent.rules import Consent
 from .consent.stopped import Stopped
-from .diagnostics import Diagnostics, Guard, described
+from .diagnostics import Diagnostics, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
-from .reporting.bodies import SEALED, SealError, kind_for, require
+from .reporting.bodies import SealError
 from .reporting.journal import Journal
 from .reporting.recorder import Recorder
-from .reporting.strata import Stratifier
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
 from .upload.attempts import Attempts
-from .upload.transport import HttpTransport, Nowhere
+from .upload.schedule import UploadSchedule
+from .upload.transport import PLAIN_HTTP, Nowhere, is_exposed
 from .upload.uploader import Uploader
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from .consent.rules import Mode
     from .reporting.events import Events
-    from .state.state import State
+    from .state.folder import State
     from .upload.transport import Transport
 
 
@@ -69,35 +69,6 @@ class Setup(NamedTuple):
     language: object = "en"
 
 
-def transport_for(
-    metrics: Mapping[str, Metric],
-    given: Transport | None,
-    endpoint: str,
-    token: str | None,
-    *,
-    https_proxy: bool = False,
-) -> Transport:
-    """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
-
-    Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
-    missing.
-    """
-    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
-        require()
-    return given or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
-
-
-PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"
-
-
-def _is_exposed(endpoint: str) -> bool:
-    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
-    scheme, _, rest = endpoint.lower().partition("://")
-    host = rest.partition("/")[0]
-    name = host if host.endswith("]") else host.partition(":")[0] or host
-    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
-
-
 class ClientCore:
     """The parts of one client. Raises ParameterError for an impossible time in ``setup``."""
 
@@ -108,8 +79,7 @@ class ClientCore:
         self.setup = setup = setup._replace(state=state, entropy=entropy, transport=setup.transport or Nowhere())
         metrics = setup.metrics
         self.stopped = Stopped()
-        self.diagnostics = Diagnostics(state.folder)
-        self.guard = Guard(self.diagnostics, strict=setup.strict)
+        self.diagnostics = Diagnostics(state.folder, strict=setup.strict)
         self.permission = Permission(
             state, setup.app, today, self.diagnostics, environ=setup.environ, policy=setup.policy
         )
@@ -130,14 +100,14 @@ class ClientCore:
             entropy,
             today,
             self.diagnostics,
-            Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
+            setup.strata,
             strict=setup.strict,
         )
         self.make_report: Callable[..., bool] = self.recorder.record
         """Makes the report of an answer; tests replace it to observe answers."""
         self.take_event: Callable[[str, object], bool] = self._add
         """Takes an event; likewise."""
-        self._events = self._new_events() if any(one.of or one.after for one in metrics.values()) else None
+        self._events = self._new_events() if any(metric.of or metric.after for metric in metrics.values()) else None
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._language: Language | None = None
@@ -151,7 +121,7 @@ class ClientCore:
             self.setup.transport or Nowhere(),
             lambda: self.permission.consent().mode == "on",
             lambda error: self.diagnostics.failed("upload", error),
-            spread=self.setup.spread,
+            UploadSchedule(self.setup.spread),
             exit_wait=self.setup.exit_wait,
             exit_every=self.setup.exit_every,
         )
@@ -161,10 +131,7 @@ class ClientCore:
         with importing():
             from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
 
-        setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
-        return Events(
-            setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
-        )
+        return Events(self.setup.metrics, self.recorder)
 
     def _add(self, metric: str, value: object) -> bool:
         self._events = self._events or self._new_events()
@@ -172,7 +139,7 @@ class ClientCore:
 
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
-        if _is_exposed(str(self.setup.endpoint)):
+        if is_exposed(str(self.setup.endpoint)):
             self.diagnostics.note(PLAIN_HTTP)
         mode = self.permission.consent().mode
         if not self.setup.background or mode == "off":
@@ -247,7 +214,7 @@ class ClientCore:
         if isinstance(error, self._UNSEALED):
             self._lost = True
             self.disable(error)
-        elif not self.guard.caught(place, error, "unknown metric"):
+        elif not self.diagnostics.caught(place, error, "unknown metric"):
             self._lost = True
 
     def flush(self, timeout: float) -> bool:
@@ -257,7 +224,7 @@ class ClientCore:
             kept, self._lost = not self._lost, False
             return self._flush(timeout) and kept
         except Exception as error:
-            self.guard.caught("flush", error)
+            self.diagnostics.caught("flush", error)
             return False
 
     def _flush(self, timeout: float) -> bool:
@@ -277,7 +244,7 @@ class ClientCore:
             self.refresh()
             return [entry.body for entry in self.journal.outbox.waiting(local)]
         except Exception as error:
-            self.guard.caught("preview", error)
+            self.diagnostics.caught("preview", error)
             return []
 
     def sent(self) -> list[bytes]:
@@ -286,7 +253,7 @@ class ClientCore:
             self.refresh()
             return [entry.body for entry in self.journal.outbox.history()]
         except Exception as error:
-            self.guard.caught("sent", error)
+            self.diagnostics.caught("sent", error)
             return []
 
     def explain(self, body: bytes) -> str:
@@ -297,7 +264,7 @@ class ClientCore:
 
             return reading(self.setup.metrics, body, self.language())
         except Exception as error:
-            self.guard.caught("explain", error)
+            self.diagnostics.caught("explain", error)
             return ""
 
     def language(self) -> Language:
@@ -310,7 +277,7 @@ class ClientCore:
                 self._language = Language.of(self.setup.language)
             except Exception as error:
                 self._language = Language()
-                self.guard.caught("language", error)
+                self.diagnostics.caught("language", error)
         return self._language
 
     def status(self) -> Status:
@@ -338,7 +305,7 @@ class ClientCore:
                 self.language(),
             )
         except Exception as error:
-            self.guard.caught("status", error)
+            self.diagnostics.caught("status", error)
             unrecorded, trouble = self.stopped.unrecorded, dict(self.diagnostics.counts)
             return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
 
@@ -347,7 +314,7 @@ class ClientCore:
         try:
             return self.permission.pending(self.setup.metrics.values())
         except Exception as error:
-            self.guard.caught("pending", error)
+            self.diagnostics.caught("pending", error)
             return []
 
     def consent_text(self, metrics: Iterable[str] | None) -> str:
@@ -358,10 +325,10 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
-            return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
+            attributes, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
+            return consent_text(setup.app, chosen, entropy, today.toordinal(), attributes, self.language())
         except Exception as error:
-            self.guard.caught("consent_text", error)
+            self.diagnostics.caught("consent_text", error)
             return ""
 
     def consent(self, mode: Mode, metrics: Iterable[str] | None) -> bool:
@@ -379,7 +346,7 @@ class ClientCore:
                 self._events.review_again()
                 self._review()
         except Exception as error:
-            self.guard.caught("consent", error)
+            self.diagnostics.caught("consent", error)
         return kept
 
     def forget(self) -> None:
@@ -394,7 +361,7 @@ class ClientCore:
                 self.permission.choose("off", ())
             self.journal.forget()
         except Exception as error:
-            self.guard.caught("forget", error)
+            self.diagnostics.caught("forget", error)
 
     def close(self) -> None:
         """Stop uploading, and close all files."""
@@ -402,7 +369,7 @@ class ClientCore:
             self.stopped.close()
             self._stop()
         except Exception as error:
-            self.guard.caught("close", error)
+            self.diagnostics.caught("close", error)
 
     def refresh(self) -> bool:
         """Read what other processes wrote; return whether that succeeded. Callers show the rest even if not."""

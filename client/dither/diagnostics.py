@@ -23,11 +23,17 @@ _LONGEST_PATH = 500
 
 
 class Diagnostics:
-    """Counts problems by kind, and logs to the logger "dither". ``folder`` is the state folder, if there is one."""
+    """Counts problems by kind, and logs to the logger "dither". ``folder`` is the state folder, if there is one.
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+    If ``strict``, mistakes of the app's developer are raised; everything else is kept from the host.
+    """
+
+    _MISTAKE = ParameterError  # kept here, because at shutdown the names of this module may be None
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, *, strict: bool = False) -> None:
         self.folder = folder
         self.counts: dict[str, int] = {}
+        self._strict = strict
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
         """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
@@ -38,6 +44,24 @@ class Diagnostics:
     def failed(self, place: str, error: BaseException) -> None:
         """Count an exception that was caught at ``place``."""
         self.note(f"{place} failed: {described(error, self.folder)}")
+
+    def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
+        """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
+
+        If ``strict``, a mistake is raised. Everything else is counted and logged. At the interpreter's shutdown, when
+        the names of all modules may be None, nothing is logged or raised.
+        """
+        wrong = isinstance(error, self._MISTAKE)
+        if wrong and self._strict:
+            raise error
+        try:
+            if wrong:
+                self.note(mistake or f"{place} was called incorrectly", str(error))
+            else:
+                self.failed(place, error)
+        except Exception:  # noqa: S110 - the interpreter shuts down
+            pass
+        return wrong
 
     def warn(self, message: str) -> bool:
         """Log a warning if logging is set up; return whether it is.
@@ -62,34 +86,6 @@ class Diagnostics:
             pass
 
 
-class Guard:
-    """Keeps exceptions from the host, except mistakes of the app's developer if ``strict``."""
-
-    _MISTAKE = ParameterError  # kept here, because at shutdown the names of this module may be None
-
-    def __init__(self, diagnostics: Diagnostics, *, strict: bool) -> None:
-        self._diagnostics = diagnostics
-        self._strict = strict
-
-    def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
-        """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
-
-        If ``strict``, a mistake is raised. Everything else is counted and logged. At the interpreter's shutdown, when
-        the names of all modules may be None, nothing is logged or raised.
-        """
-        wrong = isinstance(error, self._MISTAKE)
-        if wrong and self._strict:
-            raise error
-        try:
-            if wrong:
-                self._diagnostics.note(mistake or f"{place} was called incorrectly", str(error))
-            else:
-                self._diagnostics.failed(place, error)
-        except Exception:  # noqa: S110 - the interpreter shuts down
-            pass
-        return wrong
-
-
 def described(error: BaseException, folder: str | os.PathLike[str] | None = None) -> str:
     """Return an exception in words without any value: its type, the system's or our message, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
@@ -112,6 +108,6 @@ def _path(error: BaseException, folder: str | os.PathLike[str] | None) -> str:
     if isinstance(error.filename, str):
         from pathlib import Path  # noqa: PLC0415 - seldom needed
 
-        path, own = Path(error.filename), Path(folder)
-        return str(path) if path == own or path in own.parents or own in path.parents else ""
+        path, state = Path(error.filename), Path(folder)
+        return str(path) if path == state or path in state.parents or state in path.parents else ""
     return os.fspath(folder) if error.errno in _OF_A_DISK else ""

@@ -21,7 +21,7 @@ _PATIENCE = 1.0
 """Seconds that a fork waits for an import, and an import for another import or for a fork."""
 
 
-class Forked(Protocol):
+class _Forked(Protocol):
     """An object that must be notified when it runs in a child process."""
 
     def after_fork(self) -> None:
@@ -66,15 +66,15 @@ class _Imports:
 _imports = _Imports()
 importing = _imports.importing
 
-_watched: WeakSet[Forked] = WeakSet()
+_watched: WeakSet[_Forked] = WeakSet()
 
 
-def watch(forked: Forked) -> None:
+def watch(forked: _Forked) -> None:
     """Call ``after_fork`` in every child process, as long as the object lives."""
     _watched.add(forked)
 
 
-def watched() -> list[Forked]:
+def watched() -> list[_Forked]:
     """Return the watched objects that are still alive."""
     return list(_watched)
 

@@ -43,10 +43,10 @@ def number(name: str, value: object) -> float:
 
 def seconds(name: str, value: object) -> float:
     """Return ``value`` as seconds; raise ParameterError unless it is a number from 0 to a year."""
-    given = number(name, value)
-    if not 0 <= given <= MOST_SECONDS:
-        raise ParameterError(name, f"{_quoted(given)} is not a number of seconds from 0 to {MOST_SECONDS:.0f} (a year)")
-    return float(given)
+    span = number(name, value)
+    if not 0 <= span <= MOST_SECONDS:
+        raise ParameterError(name, f"{_quoted(span)} is not a number of seconds from 0 to {MOST_SECONDS:.0f} (a year)")
+    return float(span)
 
 
 def epsilon_cap(name: str, value: object) -> float:
@@ -64,31 +64,31 @@ def path(name: str, value: object) -> str | PathLike[str]:
     return value
 
 
-def metrics_of(given: object, load: Callable[[str], Mapping[str, Metric]]) -> Mapping[str, Metric]:
-    """Return metrics by name: ``given`` itself, or what ``load`` returns for the file at that path.
+def metrics_of(metrics: object, load: Callable[[str], Mapping[str, Metric]]) -> Mapping[str, Metric]:
+    """Return metrics by name: ``metrics`` itself, or what ``load`` returns for the file at that path.
 
     Raises ParameterError if it is neither, and if the file cannot be read or contains a mistake.
     """
-    if not isinstance(given, Mapping):
-        return load(fspath(path("metrics", given)))
-    kinds = {(type_name(name), type_name(one)) for name, one in given.items() if not _is_metric(name, one)}
-    for name, one in kinds:
+    if not isinstance(metrics, Mapping):
+        return load(fspath(path("metrics", metrics)))
+    kinds = {(type_name(name), type_name(metric)) for name, metric in metrics.items() if not _is_metric(name, metric)}
+    for name, metric in kinds:
         raise ParameterError(
-            "metrics", f"must map names to metrics, but maps an object of type {name} to one of type {one}"
+            "metrics", f"must map names to metrics, but maps an object of type {name} to one of type {metric}"
         )
-    return given
+    return metrics
 
 
-def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """Return metrics whose reports are sealed for the key ``given``, a text or a SealKey; None leaves each its own.
+def sealed_for(seal: object, metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return metrics whose reports are sealed for the key ``seal``, a text or a SealKey; None leaves each its own.
 
     Raises ParameterError for an impossible key, and if only some metrics have one: all reports go to one endpoint, and
     a relay must not see any in the clear.
     """
-    if given is not None:
+    if seal is not None:
         from dataclasses import replace  # noqa: PLC0415 - only who seals pays for it
 
-        key = _key(given)
+        key = _key(seal)
         return {name: replace(metric, seal=key) for name, metric in metrics.items()}
     bare = [name for name, metric in metrics.items() if metric.seal is None]
     if bare and len(bare) < len(metrics):
@@ -99,33 +99,33 @@ def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Met
     return metrics
 
 
-def _key(given: object) -> SealKey:
+def _key(seal: object) -> SealKey:
     from dither_shared.seal_key import SealKey  # noqa: PLC0415 - likewise
 
-    if isinstance(given, SealKey):
-        return given
-    if not isinstance(given, str):
-        raise ParameterError("seal", f"a value of type {type_name(given)}, where a key is wanted, such as x25519:…")
+    if isinstance(seal, SealKey):
+        return seal
+    if not isinstance(seal, str):
+        raise ParameterError("seal", f"a value of type {type_name(seal)}, where a key is wanted, such as x25519:…")
     try:
-        return SealKey.parse(given)
+        return SealKey.parse(seal)
     except ParameterError as error:
         raise ParameterError("seal", error.problem) from None
 
 
-def strata_of(given: object) -> Mapping[str, object]:
+def strata_of(strata: object) -> Mapping[str, object]:
     """Return attributes by name; raise ParameterError for anything else."""
-    if not isinstance(given, Mapping):
-        raise ParameterError("strata", f"a value of type {type_name(given)}, where attributes by name are wanted")
-    for name in given:
+    if not isinstance(strata, Mapping):
+        raise ParameterError("strata", f"a value of type {type_name(strata)}, where attributes by name are wanted")
+    for name in strata:
         if not isinstance(name, str):
             raise ParameterError("strata", f"a name of type {type_name(name)}, where text is wanted")
-    return {str.__str__(name): value for name, value in given.items()}  # a subclass may run code when it is compared
+    return {str.__str__(name): value for name, value in strata.items()}  # a subclass may run code when it is compared
 
 
-def _is_metric(name: object, one: object) -> bool:
+def _is_metric(name: object, metric: object) -> bool:
     from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - anybody who has one has loaded it
 
-    return isinstance(name, str) and isinstance(one, Metric)
+    return isinstance(name, str) and isinstance(metric, Metric)
 
 
 def _quoted(value: float) -> str:

@@ -1,5 +1,6 @@
 """Clients that are closed after the test, and a collector on loopback that answers from a script."""
 
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
-from client.peers import PATIENCE, Clock
+from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, State, join_uploads
+from client.peers import PATIENCE, Clock, certificate
 from dither.consent.rules import Mode
 from dither_shared.bounded_http import Deadline, Stream, connect
 
@@ -42,9 +43,29 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     monkeypatch.setattr("dither_shared.bounded_http.connect", late)
 
 
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="session")
+def trusted(certificates: Path) -> ssl.SSLContext:
+    return certificate(certificates, "trusted")
+
+
+@pytest.fixture
+def trust(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
 
 
 @pytest.fixture

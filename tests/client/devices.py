@@ -10,8 +10,8 @@ import dither
 from dither.core import ClientCore, Setup
 from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
-from dither.upload.sender import Sender
 from dither.upload.transport import Transport
+from dither.upload.uploader import Uploader
 from dither_shared import (
     Batch,
     BooleanQuestion,
@@ -92,11 +92,15 @@ def parts_on(state: State | FolderState, **other: Any) -> ClientCore:
     return ClientCore(Setup(**(usual | other)))
 
 
-def sender_of(parts: ClientCore, transport: Transport, schedule: UploadSchedule | None = None) -> Sender:
-    """Return a sender of the reports that wait, for a test to take its steps one by one."""
+def uploader_of(
+    parts: ClientCore,
+    transport: Transport,
+    schedule: UploadSchedule | None = None,
+    permitted: Callable[[], bool] = lambda: True,
+) -> Uploader:
+    """Return an uploader of the reports that wait, for a test to take its steps one by one."""
     parts.journal.refresh()
-    schedule = schedule or UploadSchedule(0.0)
-    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule)
+    return Uploader(parts.journal, parts.attempts, transport, permitted, print, schedule or UploadSchedule(0.0))
 
 
 def compact(state: State, today: Calendar, **other: Any) -> None:

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import dither
-from client.devices import parts_on, sender_of
+from client.devices import parts_on, uploader_of
 from dither.state.journal_records import Queued
-from dither.upload.retry import RetryWindow
-from dither.upload.schedule import UploadSchedule
+from dither.upload.schedule import RetryWindow, UploadSchedule
 from dither_shared import Batch
 
 DEVICES = 60
@@ -75,7 +74,7 @@ class Device:
             parts.record(name, True)
         batches = map(Batch.decode, parts.preview())
         self.batches = {batch.metric: batch.batch for batch in batches}
-        self.sender = sender_of(parts, self, kind(uniform=seeded.random, clock=lambda: self.now))
+        self.uploader = uploader_of(parts, self, kind(uniform=seeded.random, clock=lambda: self.now))
 
     def send(self, body: bytes) -> dither.Answer:
         reply = self._collector.take(body, self.now)
@@ -114,7 +113,7 @@ def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collecto
         moment, number = heapq.heappop(agenda)
         device = devices[number]
         device.now = moment
-        wait = device.sender.step()
+        wait = device.uploader.step()
         if wait is not None and device.now + wait < HORIZON:
             heapq.heappush(agenda, (device.now + wait, number))
     return collector, {device.batches["mobile"]: device.batches["theme"] for device in devices}

@@ -118,6 +118,17 @@ def request_of(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
+def saying(*words: bytes) -> Callable[["Peer", socket.socket], None]:
+    """Return what a peer does that reads a request and says ``words``."""
+
+    def say(_: "Peer", connection: socket.socket) -> None:
+        request_of(connection)
+        for word in words:
+            connection.sendall(word)
+
+    return say
+
+
 def reset(connection: socket.socket) -> None:
     """Hang up by RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

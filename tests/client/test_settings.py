@@ -8,7 +8,7 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script
-from dither.state.places import folder_of
+from dither.state.folder import folder_of
 
 NO_NUMBERS: list[object] = ["x", "5", b"1", None, True, False, [1.0], object(), Decimal(1), 1j, math.nan, -math.nan]
 NEGATIVE: list[object] = [-1, -1e-9, -math.inf, -(10**5000)]

@@ -14,7 +14,7 @@ from client.devices import ENDPOINT, METRICS, Make, Script, join_uploads
 from client.test_lives import python_of
 from client.test_processes import FLOORS
 from dither.state.files import replace
-from dither.state.places import apps_folder
+from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from dither.upload.retry import rule_for
+from dither.upload.schedule import rule_for
 from dither_reference import GENERATORS, generated
 from dither_reference.docstrings import as_markup
 from dither_reference.http_api import document

@@ -77,8 +77,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     **{
         (
             f"{_CLIENT}/reporting/keys.py",
-            f"if self._drawn[ -1] != {tag}:",
+            f"if self._drawn[ {place}] != {tag}:",
         ): "a draw is drawn anew each time, and is the same"
+        for place in (1, -1)
         for tag in ("tag", "record.tag")
     },
     (

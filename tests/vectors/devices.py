@@ -80,7 +80,7 @@ def _permanent() -> Iterator[Case]:
 def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
     keys = Keys(secret)
     item = keys.rounded(metric, metric.answers.encode(value))
-    cohort, tag, drawn = keys.cohort(metric), keys.tag(metric, item), keys.draw(metric, item)
+    cohort, tag, drawn = keys.of(metric).cohort, keys.of(metric).tag(item), keys.of(metric).draw(item)
     return {
         "secret": secret.hex(),
         "name": metric.name,
@@ -91,7 +91,7 @@ def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
         "cells": sorted(metric.mechanism.permanent_key(item, cohort)),
         "tag": tag,
         "draw": f"{drawn:0{2 * metric.mechanism.row_format.payload_bytes}x}",
-        "kept": keys.kept(metric, tag, drawn).draw,
+        "kept": keys.of(metric).kept(tag, drawn).draw,
     }
 
 

@@ -146,8 +146,7 @@ def _steps(metric: Metric, script: tuple[Step, ...], label: str) -> Iterator[Cas
     setup = Setup("vectors", metrics=metrics, state=MemoryState(), entropy=source, today=lambda: day[0])
     core = ClientCore(setup._replace(environ={"DITHER": "on"}))
     core.journal.hold(core.journal.keys, date.fromisoformat(script[0][0]).toordinal())
-    parts = core.recorder, core.journal, core.permission, source, setup.today, core.diagnostics
-    events = Events(metrics, *parts)
+    events = Events(metrics, core.recorder)
     for place, (text, value) in enumerate(script):
         day[0] = date.fromisoformat(text)
         source.current = entropy = Recorded(f"{label} {place}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dither.upload.retry import BUSY, NETWORK, REFUSED, hold_of, rule_for
+from dither.upload.schedule import BUSY, NETWORK, REFUSED, hold_of, rule_for
 from dither.upload.transport import seconds_of
 
 from .rendering import Case, File

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dither_shared.errors import did_you_mean
 
-from ..state.places import apps_folder, check_app_name, default_folder
+from ..state.folder import apps_folder, check_app_name, default_folder
 from ..state.state import StateError
 from ..transparency.apps import AppStatus, Listing, apps_in, status_of
 from .text import as_json, attempt_text, plain, table

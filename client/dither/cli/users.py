@@ -17,9 +17,9 @@ from dither_shared.languages import ENGLISH, Language
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
-from ..core import PLAIN_HTTP
 from ..reporting.app_name_clash import is_about_app_name_clash
 from ..transparency.status_fields import MetricStatus, Status
+from ..upload.transport import PLAIN_HTTP
 from .text import as_json, attempt_text, plain, table
 
 

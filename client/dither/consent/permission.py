@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from ..diagnostics import Diagnostics
-    from ..state.state import State
+    from ..state.folder import State
     from .rules import Consent
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from ..diagnostics import Diagnostics
-    from ..state.state import State
+    from ..state.folder import State
 
-OWN_NAME = "such as org.example.notes"
-ADVICE = f"give each app its own name, {OWN_NAME}"
+ADVICE = "give each app its own name, such as org.example.notes"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
 """Days after which a return to an earlier version may be a downgrade by the user."""

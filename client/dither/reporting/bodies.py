@@ -40,7 +40,7 @@ _MISSING = (
 )
 
 
-class Body(NamedTuple):
+class _Body(NamedTuple):
     """The readable content of a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
 
     metric: str
@@ -50,28 +50,14 @@ class Body(NamedTuple):
 
 
 class BodyKind(NamedTuple):
-    """A kind of body: its name, the path below the endpoint to which it is posted, and the function that reads it."""
+    """A kind of body: its name, and the path below the endpoint to which it is posted."""
 
     word: str
     path: str
-    read: Callable[[bytes], Body]
-    """Raises WireError for a body that no client wrote."""
 
 
-def _clear(body: bytes) -> Body:
-    batch = Batch.decode(body)
-    return Body(batch.metric, batch.version, batch.stratum, batch.reports)
-
-
-def _sealed(body: bytes) -> Body:
-    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
-
-    pool = SealedReport.decode(body).pool
-    return Body(pool.metric, pool.version, pool.stratum, b"")
-
-
-CLEAR = BodyKind("in the clear", "/v1/reports", _clear)
-SEALED = BodyKind("sealed", "/v1/sealed", _sealed)
+CLEAR = BodyKind("in the clear", "/v1/reports")
+SEALED = BodyKind("sealed", "/v1/sealed")
 
 
 def kind_of(body: bytes) -> BodyKind:
@@ -84,9 +70,15 @@ def kind_for(metrics: Iterable[Metric]) -> BodyKind:
     return CLEAR if all(metric.seal is None for metric in metrics) else SEALED
 
 
-def read(body: bytes) -> Body:
+def read(body: bytes) -> _Body:
     """Return the readable content of a body; raise WireError for a body that no client wrote."""
-    return kind_of(body).read(body)
+    if kind_of(body) is CLEAR:
+        batch = Batch.decode(body)
+        return _Body(batch.metric, batch.version, batch.stratum, batch.reports)
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
+
+    pool = SealedReport.decode(body).pool
+    return _Body(pool.metric, pool.version, pool.stratum, b"")
 
 
 def build(
@@ -109,8 +101,8 @@ def build(
     """
     draws = metric.draws
     if draws.memoised:
-        own = keys.of(metric)
-        row = draws.row(own.cohort, draws.repeat(own.draw(item) if drawn is None else drawn, entropy))
+        version_keys = keys.of(metric)
+        row = draws.row(version_keys.cohort, draws.repeat(version_keys.draw(item) if drawn is None else drawn, entropy))
     else:
         row = draw_row(metric, item, entropy)
     return enclosed(metric, entropy.take(BATCH_BYTES).hex(), row, today, local, stratum)
@@ -141,10 +133,10 @@ def require() -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only users of a key pay for it
 
     try:
-        found = find_spec(_HPKE)
+        spec = find_spec(_HPKE)
     except (ImportError, ValueError):  # the package is missing, or a module has its name
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise SealError("seal", _MISSING)
 
 

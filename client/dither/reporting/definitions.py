@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from dither_shared.encoding import Answers
     from dither_shared.metrics.metric import Metric
 
-    from ..state.state import State
+    from ..state.folder import State
 
 _TAG_BYTES = 32
 _MOST = 1 << 17
 """Maximum bytes of definitions that are kept."""
 
 
-class CompiledMetric:
+class _CompiledMetric:
     """The part of a metric that a usual run needs; anything else loads the definitions themselves.
 
     The attributes that are not set in ``__init__`` are those of the whole metric.
@@ -68,7 +68,7 @@ class CompiledMetric:
     )
     # fmt: on
 
-    def __init__(self, whole: Whole, stored: tuple[Any, ...]) -> None:
+    def __init__(self, whole: _Whole, stored: tuple[Any, ...]) -> None:
         basis, expires, price, answers, draws, bare = stored
         self._whole, self._expires, self.seal = whole, expires, None
         self.name, self.version, self.period, self.charge, self.covering, self.of, self.after = basis
@@ -96,7 +96,7 @@ class CompiledMetric:
         return self._expires is not None and today.toordinal() > self._expires
 
 
-class Whole:
+class _Whole:
     """The original definitions, which are read on first access."""
 
     def __init__(self, text: bytes, source: str) -> None:
@@ -128,7 +128,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
             from dither_shared.metrics.definition import load_metrics  # noqa: PLC0415 - likewise
 
         return load_metrics(path)
-    whole, file = Whole(text, path), os.path.join(state.folder, "definitions")
+    whole, file = _Whole(text, path), os.path.join(state.folder, "definitions")
     try:
         secret = state.secret(SystemEntropy(), may_create=False)
         family = KeyedFamily(encoded(secret, b"definitions", VERSION.encode(), sha256(text).digest()))
@@ -139,7 +139,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         content = kept[_TAG_BYTES:]
         if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):
             stored = marshal.loads(content)  # noqa: S302 - this device has written it
-            return cast("Mapping[str, Metric]", {one[0][0]: CompiledMetric(whole, one) for one in stored})
+            return cast("Mapping[str, Metric]", {metric[0][0]: _CompiledMetric(whole, metric) for metric in stored})
     metrics = whole.metrics()
     content = marshal.dumps([_stored(metric) for metric in metrics.values()], 4)
     with suppress(OSError):
@@ -160,7 +160,7 @@ def _small(path: str) -> bytes | None:
 
 
 def _stored(metric: Metric) -> tuple[object, ...]:
-    """Return the arguments of ``CompiledMetric``."""
+    """Return the arguments of ``_CompiledMetric``."""
     expires = None if metric.expires is None else metric.expires.toordinal()
     basis = metric.name, metric.version, metric.period, metric.charge, covering(metric), metric.of, metric.after
     bare = metric.strata is None and metric.survey is None

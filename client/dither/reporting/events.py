@@ -30,23 +30,19 @@ from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import first_day, last_day
 from dither_shared.plain import double_of, type_name
 
-from ..clock import is_ahead, is_behind
-from ..state.journal_records import FirstUse
+from ..state.journal_records import FirstUse, is_ahead, is_behind
 from .bodies import BATCH_BYTES, draw_row
 from .outbox import MAX_DAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import date
 
     from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
-    from ..consent.permission import Permission
-    from ..diagnostics import Diagnostics
-    from .journal import Journal
     from .recorder import Recorder
 
 _PRIVATE = frozenset({"any", "set"})
@@ -65,7 +61,7 @@ _RANDOM = 64
 """Random bytes read for a draw in one system call."""
 
 
-class Kept(NamedTuple):
+class _Kept(NamedTuple):
     """The stored state of a metric: the first day of the period, and the answer so far (see the module's table)."""
 
     begun: int
@@ -73,24 +69,15 @@ class Kept(NamedTuple):
 
 
 class Events:
-    """The events of one client's metrics. Raises StateError, BusyError or OSError if the state cannot be used."""
+    """The events of one client's metrics, whose answers ``recorder`` reports.
 
-    def __init__(
-        self,
-        metrics: Mapping[str, Metric],
-        recorder: Recorder,
-        journal: Journal,
-        permission: Permission,
-        entropy: Entropy,
-        today: Callable[[], date],
-        diagnostics: Diagnostics,
-    ) -> None:
+    All methods raise StateError, BusyError or OSError if the state cannot be used.
+    """
+
+    def __init__(self, metrics: Mapping[str, Metric], recorder: Recorder) -> None:
         self._recorder = recorder
-        self._journal = journal
-        self._permission = permission
-        self._entropy = entropy
-        self._today = today
-        self._diagnostics = diagnostics
+        self._journal, self._permission, self._diagnostics = recorder.journal, recorder.permission, recorder.diagnostics
+        self._entropy, self._today = recorder.entropy, recorder.today
         self._formed = {metric.version: metric for metric in metrics.values() if metric.of is not None}
         self._ages = any(metric.after or metric.of == _WEEKS for metric in metrics.values())
         self._reviewed = 0
@@ -157,7 +144,7 @@ class Events:
             return
         state = self._after(metric, kept.state, event, today)
         if state != kept.state:
-            states[metric.version] = Kept(kept.begun, state)
+            states[metric.version] = _Kept(kept.begun, state)
             self._write(states)
 
     def _after(self, metric: Metric, state: str, event: Encoded | float, today: int) -> str:
@@ -213,7 +200,7 @@ class Events:
         self._recorder.keep(metric, answer, today)
         return True
 
-    def _report(self, metric: Metric, kept: Kept, today: int) -> bool:
+    def _report(self, metric: Metric, kept: _Kept, today: int) -> bool:
         """Report the answer of a period that has ended; return whether that was possible."""
         end = last_day(kept.begun, metric.period)
         if today - end > MAX_DAYS or kept.state == _LOST:
@@ -234,7 +221,7 @@ class Events:
         self._recorder.keep(metric, _answer(metric, kept.state, end), today)
         return True
 
-    def _opened(self, metric: Metric, kept: Kept | None, today: int, *, is_open: bool) -> Kept | None:
+    def _opened(self, metric: Metric, kept: _Kept | None, today: int, *, is_open: bool) -> _Kept | None:
         """Return the state with which the current period begins; None if the metric collects nothing in it."""
         journal, begun = self._journal, first_day(today, metric.period)
         if metric.of in _PRIVATE:
@@ -243,14 +230,14 @@ class Events:
             if journal.ledger.open_to(metric, today):  # not debited with the report of the ended period
                 journal.write(journal.ledger.debit(metric, today))
             entropy = self._entropy.ahead(_RANDOM)
-            return Kept(begun, f"{entropy.take(BATCH_BYTES).hex()}:{draw_row(metric, 0, entropy).hex()}")
+            return _Kept(begun, f"{entropy.take(BATCH_BYTES).hex()}:{draw_row(metric, 0, entropy).hex()}")
         if journal.ledger.too_new(metric, today):
             return None
         if metric.of == "days":
-            return Kept(begun, kept.state if kept is not None and kept.state != _LOST else f"{today}:0")
-        return Kept(begun, {"furthest": "-1", "max": "-inf"}.get(metric.of or "", "0"))
+            return _Kept(begun, kept.state if kept is not None and kept.state != _LOST else f"{today}:0")
+        return _Kept(begun, {"furthest": "-1", "max": "-inf"}.get(metric.of or "", "0"))
 
-    def _states(self, today: int) -> dict[str, Kept]:
+    def _states(self, today: int) -> dict[str, _Kept]:
         """Return the stored states by metric version, without those of a clock that was ahead or of an old program."""
         text = "?"
         with suppress(OSError):  # too large, or owned by another user
@@ -266,17 +253,17 @@ class Events:
         with suppress(ValueError):
             if int(checksum, 16) == crc32(text.partition(" ")[2].encode()):
                 triples = zip(words[::3], words[1::3], words[2::3], strict=True)
-                states = {version: Kept(int(begun), state) for version, begun, state in triples}
+                states = {version: _Kept(int(begun), state) for version, begun, state in triples}
         if not states:
             self._diagnostics.note(_UNREADABLE)
-            return {metric.version: Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
+            return {metric.version: _Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
         return {
             version: kept
             for version, kept in states.items()
             if not is_ahead(kept.begun, today) and (version in self._formed or today - kept.begun <= _LONGEST_PERIOD)
         }
 
-    def _write(self, states: Mapping[str, Kept]) -> None:
+    def _write(self, states: Mapping[str, _Kept]) -> None:
         text = " ".join(f"{version} {kept.begun} {kept.state}" for version, kept in states.items())
         if text and self._permission.consent().mode == _LOCAL:
             text = f"{_LOCAL} {text}"

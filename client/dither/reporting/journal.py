@@ -1,9 +1,10 @@
 """The journal: one append-only log from which ledger and outbox follow, shared by threads and processes.
 
-A writer enters a transaction: it takes turns with other threads (transactions.py) and processes (in
-state/folder_journal.py), and reads what they wrote since, so that it decides on the current state. No transaction
-syncs, sends or waits, so each takes microseconds. Records that belong together are written in one system call, a debit
-before its report.
+A writer enters a transaction: it holds the journal against other threads and processes (state/locks.py), and reads
+what they wrote since, so that it decides on the current state. No transaction syncs, sends or waits, so each takes
+microseconds. Records that belong together are written in one system call, a debit before its report. The host's signal
+handlers may raise at any step, even while the journal is released. So two nested ``finally`` release it, and the second
+does nothing unless the first was interrupted.
 
 Records that cannot be read are left out and counted, and they hold every metric until its next period, because any of
 them may have been a debit of it. All other records count.
@@ -23,28 +24,27 @@ import math
 import time
 from itertools import chain
 
-from dither_shared.light import partial, suppress
+from dither_shared.light import TypeVar, contextmanager, partial, suppress
 
-from ..clock import is_ahead
 from ..state.folder_journal import paced
-from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent
+from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent, is_ahead
+from ..state.locks import Owner, ThreadLock
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
-from .transactions import Transactions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
+    from ..state.folder import State
     from ..state.journal_records import Corrected, Fate, Queued, Record
-    from ..state.state import News, State
+    from ..state.state import News
 
 _REST = 10
 _SLACK = 1_000_000
@@ -56,6 +56,8 @@ _SMALL, _LARGE = 1 << 16, 12 << 20
 
 _FIRST_LOOK, _LONGEST_LOOK, _LONGEST_WAIT = 0.02, 1.0, 60.0
 """Seconds to the first check whether the program still records, doubled up to the second number; and their limit."""
+
+Result = TypeVar("Result")
 
 
 class Journal:
@@ -95,12 +97,59 @@ class Journal:
         self.needs_compaction = False
         """Whether most of its records have no effect any more."""
         self._keys: Keys | None = None
-        self._transactions = Transactions(state, today, self._follow)
-        self.hold = self._transactions.hold
+        self._threads = ThreadLock()
 
-    def transaction(self) -> AbstractContextManager[int]:
-        """Enter a transaction, with the day; raises BusyError, StateError or OSError."""
-        return self._transactions.one()
+    def hold(self, work: Callable[[], Result], today: int) -> Result:
+        """Call ``work`` in a transaction and return its result; raises BusyError, StateError or OSError, too."""
+        owner = Owner()
+        try:
+            try:
+                self._enter(owner)
+                self.state.acquire()
+                self._follow(today)
+                return work()
+            finally:
+                self._leave(owner)
+        finally:
+            if self._threads.is_held(owner):  # the release above was interrupted
+                self._leave(owner)
+
+    @contextmanager
+    def transaction(self) -> Iterator[int]:
+        """Enter a transaction with the day; raises BusyError, StateError or OSError."""
+        owner = Owner()
+        try:
+            try:
+                self._enter(owner)
+                self.state.acquire()
+                today = self._today()  # only now, because waiting may have taken long
+                self._follow(today)
+                yield today
+            finally:
+                self._leave(owner)
+        finally:
+            self._leave(owner)
+
+    def _alone(self, work: Callable[[], None]) -> None:
+        """Call ``work`` while no other thread is in a transaction; raises BusyError."""
+        owner = Owner()
+        try:
+            try:
+                self._enter(owner)
+                work()
+            finally:
+                self._threads.release(owner)
+        finally:
+            self._threads.release(owner)
+
+    def _enter(self, owner: Owner) -> None:
+        if not self._threads.acquire(owner):
+            raise BusyError("the journal is held by another thread")
+
+    def _leave(self, owner: Owner) -> None:
+        if self._threads.is_held(owner):  # otherwise it was released before
+            self.state.release()
+            self._threads.release(owner)
 
     def write(self, *records: Debit | Permanent | Corrected | Disabled | FirstUse | Queued | Done) -> None:
         """Append records, all or none, and apply them; for the holder of a transaction."""
@@ -238,7 +287,7 @@ class Journal:
     def close(self) -> None:
         """Close the files of the state, unless another thread uses them."""
         with suppress(BusyError):
-            self._transactions.alone(self.state.close)
+            self._alone(self.state.close)
 
     def forget(self) -> None:
         """Delete the secret and the journal, and forget their content."""
@@ -249,11 +298,11 @@ class Journal:
             self.outbox.clear()
             self.cursor, self._keys = START, None
 
-        self._transactions.alone(clear)
+        self._alone(clear)
 
     def after_fork(self) -> None:
         """Start again in a child process, with free locks and without the reports that the parent will send."""
-        self._transactions.after_fork()
+        self._threads = ThreadLock()  # no other thread is here
         self.state.after_fork()
         self.cursor = START
 

@@ -54,37 +54,17 @@ class Keys:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._contexts = tuple(encoded(secret, name) for name in (b"cohort", b"charged", b"permanent", b"kept"))
-        self._versions: dict[str, VersionKeys] = {}
+        self._versions: dict[str, _VersionKeys] = {}
         self._asked: tuple[Survey, int, str] | None = None
 
     def __repr__(self) -> str:
         return "Keys(…)"
-
-    def cohort(self, metric: Metric) -> int:
-        """Return the cohort of this device for ``metric``: drawn uniformly, and the same for ever."""
-        return self.of(metric).cohort
 
     def rounded(self, metric: Metric, answer: Encoded) -> Item:
         """Return the item of an answer, by the device's one rounding of numbers."""
         if answer.rest is None:
             return answer.item
         return answer.rounded(KeyedEntropy(self._secret, b"rounding", metric.version.encode("ascii")))
-
-    def tag(self, metric: Metric, item: Item) -> str:
-        """Return the tag by which the ledger recognizes the key of ``item``."""
-        return self.of(metric).tag(item)
-
-    def draw(self, metric: Metric, item: Item) -> int:
-        """Return the permanent draw of ``item``: the same every time, and for every item of the same key."""
-        return self.of(metric).draw(item)
-
-    def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
-        """Return the record from which ``replay`` recovers a permanent draw, and which names it by ``tag``."""
-        return self.of(metric).kept(tag, drawn)
-
-    def replay(self, metric: Metric, record: Permanent) -> int:
-        """Return the permanent draw of a record; raise DitherError if another device wrote it."""
-        return self.of(metric).replay(record)
 
     def asked(self, survey: Survey, period: int) -> str:
         """Return which metric a survey asks in the period that begins on that day: the one with the greatest ticket.
@@ -100,16 +80,19 @@ class Keys:
             last = self._asked = survey, period, drawn
         return last[2]
 
-    def of(self, metric: Metric) -> VersionKeys:
+    def of(self, metric: Metric) -> _VersionKeys:
         """Return the keyed draws of a metric's version."""
         version = self._versions.get(metric.version)
         if version is None:
-            version = self._versions[metric.version] = VersionKeys(metric, *self._contexts)
+            version = self._versions[metric.version] = _VersionKeys(metric, *self._contexts)
         return version
 
 
-class VersionKeys:
-    """The keyed draws of one metric version. The last results are cached, because most reports repeat them."""
+class _VersionKeys:
+    """The keyed draws of one metric version; ``cohort`` was drawn uniformly, and is the same for ever.
+
+    The last results are cached, because most reports repeat them.
+    """
 
     __slots__ = ("_charged", "_drawn", "_draws", "_item", "_kept", "_marks", "_name", "_permanent", "_width", "cohort")
 
@@ -119,10 +102,10 @@ class VersionKeys:
         self._width = draws.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
         self.cohort = draws.draw_cohort(KeyedEntropy(version, start=cohorts))
-        own = encoded(version)
-        self._kept = KeyedFamily(kept + own)
-        own += encoded(self.cohort.to_bytes(4, "big"))
-        self._charged, self._permanent = KeyedFamily(charged + own), KeyedFamily(permanent + own)
+        context = encoded(version)
+        self._kept = KeyedFamily(kept + context)
+        context += encoded(self.cohort.to_bytes(4, "big"))
+        self._charged, self._permanent = KeyedFamily(charged + context), KeyedFamily(permanent + context)
         self._item: Item | None = None
         self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
         self._drawn = "", 0
@@ -141,20 +124,20 @@ class VersionKeys:
         return self._marks
 
     def draw(self, item: Item) -> int:
-        """Return the permanent draw of ``item``."""
+        """Return the permanent draw of ``item``: the same every time, and for every item of the same key."""
         key, numbers, tag = self.marks(item)
         if self._drawn[0] != tag:
             self._drawn = tag, self._draws.permanent_draw(key, self._permanent.stream(numbers))
         return self._drawn[1]
 
     def kept(self, tag: str, drawn: int) -> Permanent:
-        """Return the record of a draw."""
+        """Return the record from which ``replay`` recovers a permanent draw, and which names it by ``tag``."""
         masked = drawn << 8 * _CHECK_BYTES ^ self._mask(tag)
         self._drawn = tag, drawn
         return tuple.__new__(Permanent, (self._name, tag, masked.to_bytes(self._width, "big").hex()))
 
     def replay(self, record: Permanent) -> int:
-        """Return the draw of a record."""
+        """Return the permanent draw of a record; raise DitherError if another device wrote it."""
         if self._drawn[0] != record.tag:
             if len(record.draw) != 2 * self._width:
                 raise DitherError("a permanent draw is not of this metric")

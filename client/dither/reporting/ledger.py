@@ -27,7 +27,7 @@ rules:
   for them, the device would be silent until then.) The days of all corrections are kept. So a device whose clock was
   ahead once goes on with its next period, one that was corrected shortly before within 30 days, and a clock that is
   moved to and fro between two readings gains one report of each metric in 30 days.
-- No correction on a day before this program was written (clock.py): such a clock is behind, and proves nothing.
+- No correction on a day before this program was written: such a clock is behind, and proves nothing.
 - A metric that is asked once stays answered, and what was spent stays spent.
 
 Between two corrections a metric reports at most once in each period that the clock shows.
@@ -40,14 +40,13 @@ import math
 from dither_shared.light import NamedTuple
 from dither_shared.metrics.period import first_day
 
-from ..clock import is_ahead
 from ..forks import importing
-from ..state.journal_records import Charged, Corrected, Debit, Disabled, FirstUse, Hold, Permanent
+from ..state.journal_records import Charged, Corrected, Debit, Disabled, FirstUse, Hold, Permanent, is_ahead
 from ..state.state import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import Final
 
     from dither_shared.metrics.metric import Metric
@@ -77,13 +76,14 @@ _VALUES = 10
 class Account:
     """The spending of one metric version, ``charges`` times ``epsilon``, and its limit, ``claim``.
 
-    ``tags`` are those of the values that were charged, ``last`` is the last permanent draw.
+    ``day`` is that of the last report, ``tags`` are those of the values that were charged, ``last`` is the last
+    permanent draw.
     """
 
-    __slots__ = ("charges", "claim", "day", "epsilon", "last", "name", "reports", "tags")
+    __slots__ = ("charges", "claim", "day", "epsilon", "last", "name", "reports", "tags", "version")
 
-    def __init__(self) -> None:
-        self.name = ""
+    def __init__(self, version: str) -> None:
+        self.name, self.version = "", version
         self.day = self.reports = self.charges = 0
         self.epsilon = self.claim = 0.0
         self.tags: set[str] = set()
@@ -113,25 +113,15 @@ class Account:
         """``charges`` times ``epsilon``, rounded up."""
         return times(self.epsilon, self.charges)
 
-    def draws(self, version: str) -> Iterator[Charged | Permanent]:
+    def draws(self) -> Iterator[Charged | Permanent]:
         """Yield the tags, sorted so that their order reveals nothing, and the last draw."""
-        yield from (Charged(version, tag) for tag in sorted(self.tags))
+        yield from (Charged(self.version, tag) for tag in sorted(self.tags))
         if self.last is not None:
             yield self.last
 
-    def debit(self, version: str) -> Debit:
-        """Return the debit that records the whole spending of a version."""
-        return Debit(self.name, version, self.day, self.reports, self.charges, self.epsilon, self.claim)
-
-
-class Spent(NamedTuple):
-    """The spending of one metric version on this device, and the day of its last report."""
-
-    name: str
-    version: str
-    reports: int
-    spent: float
-    day: int
+    def debit(self) -> Debit:
+        """Return the debit that records the whole spending."""
+        return Debit(self.name, self.version, self.day, self.reports, self.charges, self.epsilon, self.claim)
 
 
 class Price(NamedTuple):
@@ -269,7 +259,7 @@ class Ledger:
 
     def mark(self, metric: Metric, today: int) -> Debit:
         """Return the debit that charges nothing more, and closes the period of ``today`` to a metric that has paid."""
-        return self._accounts[metric.version].debit(metric.version)._replace(day=today)
+        return self._accounts[metric.version].debit()._replace(day=today)
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
@@ -310,7 +300,7 @@ class Ledger:
     def _account(self, version: str) -> Account:
         account = self._accounts.get(version)
         if account is None:
-            account = self._accounts[version] = Account()
+            account = self._accounts[version] = Account(version)
         return account
 
     def _correct(self, today: int) -> None:
@@ -351,9 +341,9 @@ class Ledger:
         charges = (account.charges if account else 0) + self._hold.damaged
         return times(metric.charge, charges)
 
-    def accounts(self) -> list[Spent]:
+    def accounts(self) -> list[Account]:
         """Return the account of every metric version that ever reported, in the order of their first reports."""
-        return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
+        return list(self._accounts.values())  # at once, because another thread may add an account at the same time
 
     def records(self) -> Iterator[Entry]:
         """Return the fewest records that give this ledger; a generator, which may be consumed later.
@@ -364,7 +354,7 @@ class Ledger:
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
         marks += [FirstUse(self.first_use)] if self.first_use else []
         marks += [Disabled(version, day) for version, day in self._disabled.items()]
-        return _entries(sorted(self._corrected), marks, dict(self._accounts))
+        return _entries(sorted(self._corrected), marks, self.accounts())
 
     def _begun(self, metric: Metric, today: int) -> bool:
         """Return whether a period has begun in which ``metric`` has not reported, as far as is known."""
@@ -377,30 +367,26 @@ class Ledger:
         version = metric.version
         account, price = self._accounts.get(version), self._prices.get(version) or self._price(metric)
         if not price.lasting:
-            return self._pays(price, account) and self._admits(price.charge)
+            charges = (account.charges if account else 0) + self._hold.damaged
+            return charges < price.most and self._admits(price.charge)
         return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
 
     def _price(self, metric: Metric) -> Price:
-        price = self._prices.get(metric.version)
-        if price is None:
-            price = self._prices[metric.version] = Price.of(metric)
+        """Return the price of a metric that was not known from the start."""
+        price = self._prices[metric.version] = Price.of(metric)
         return price
-
-    def _pays(self, price: Price, account: Account | None) -> bool:
-        return (account.charges if account else 0) + self._hold.damaged < price.most
 
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
-        # A list at once: another thread may add an account at the same time.
-        claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
+        claims = [max(account.claim, account.spent) for account in self.accounts()]
         return self._sum([*claims, price]) <= self._lifetime_cap
 
 
-def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
+def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Iterable[Account]) -> Iterator[Entry]:
     yield from map(Corrected, corrected)  # before the marks, which are older or were made later
-    for version, one in accounts.items():  # before the debits, so that no tag comes after a day
-        yield from one.draws(version)
+    for account in accounts:  # before the debits, so that no tag comes after a day
+        yield from account.draws()
     for _ in range(2):
         yield from marks
-        yield from (one.debit(version) for version, one in accounts.items() if one.reports)
+        yield from (account.debit() for account in accounts if account.reports)

@@ -13,8 +13,7 @@ from itertools import chain
 
 from dither_shared.light import OrderedDict, deque
 
-from ..clock import is_ahead
-from ..state.journal_records import Done, Queued, Totals
+from ..state.journal_records import Done, Queued, Totals, is_ahead
 from .bodies import SEALED, kind_of
 
 TYPE_CHECKING = False

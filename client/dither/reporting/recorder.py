@@ -2,13 +2,18 @@
 
 Consent is checked first, then the ledger. One write puts the debit, followed by the report, into the journal; if
 anything fails before, nothing is left of the answer.
+
+The stratum of a report follows from attributes. A value that is not listed may be right, on a rare platform. So it is
+counted per attribute, and logged once if the app has set up logging. An attribute that is missing, or that no metric
+declares, is a mistake in the app.
 """
 
 from __future__ import annotations
 
 from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metrics.period import first_day
-from dither_shared.plain import type_name
+from dither_shared.plain import text_of, type_name
+from dither_shared.wire import OTHER
 
 from ..settings import NONE_GIVEN
 from ..state.state import START, StateError
@@ -16,11 +21,12 @@ from .bodies import build, enclosed, sealer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import date
 
     from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
+    from dither_shared.metrics.strata import Strata
     from dither_shared.primitives.entropy import Entropy
 
     from ..consent.permission import Permission
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .keys import Keys
     from .ledger import Ledger
-    from .strata import Stratifier
 
 _BYTES = 192
 """Random bytes read for a report in one system call; most reports need no more, including RAPPOR with 128 bits."""
@@ -39,8 +44,84 @@ _MOST_SORTS = 20
 """Kinds of mistakes, by metric and type, after which only the first of each metric is logged."""
 
 
+class _Stratifier:
+    """Finds the stratum of each report by the attributes given with the answer, or else once to the client (``own``).
+
+    Raises ParameterError for one in ``own`` that none of ``metrics`` has, if ``strict``.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, object],
+        metrics: Iterable[Metric],
+        diagnostics: Diagnostics,
+        *,
+        strict: bool,
+    ) -> None:
+        self._diagnostics = diagnostics
+        self._strict = strict
+        self.unlisted: dict[str, int] = {}
+        """Number of reports in "other" because their value is not listed, by attribute."""
+        self.own: dict[str, object] = {}
+        self.use(own, metrics)
+
+    def use(self, own: Mapping[str, object], metrics: Iterable[Metric]) -> None:
+        """Set the attributes of all reports of ``metrics``."""
+        if own:
+            known = sorted({name for metric in metrics if metric.strata for name in metric.strata.names})
+            self._check("strata", own, known)
+        self.own = dict(own)
+
+    def check(self, metric: Metric, attributes: Mapping[str, object]) -> None:
+        """Log attributes that ``metric`` does not have, which are ignored; raise ParameterError if ``strict``."""
+        self._check(f"metrics.{metric.name}.strata", attributes, metric.strata.names if metric.strata else ())
+
+    def label(self, metric: Metric, attributes: Mapping[str, object] = NONE_GIVEN) -> str | None:
+        """Return the stratum of a report; None if the metric has none."""
+        return None if metric.strata is None else metric.strata.label_of({**self.own, **attributes})
+
+    def of(self, metric: Metric, attributes: Mapping[str, object]) -> str | None:
+        """Return the stratum of a report, and log each attribute whose value is not listed."""
+        if metric.strata is None:
+            return None
+        attributes = {**self.own, **attributes}
+        for name in metric.strata.outside(attributes):
+            self._unlisted(metric.name, metric.strata, name, attributes)
+        return metric.strata.label_of(attributes)
+
+    def _check(self, place: str, attributes: Mapping[str, object], known: Iterable[str]) -> None:
+        for name in attributes:
+            if name not in known:
+                self._undeclared(place, name, known)
+
+    def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
+        """Log an attribute; search once for the name that may have been meant, because that takes long."""
+        kind = f"unknown attribute in {place}"
+        meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
+        mistake = who + (meant or f"; declared here: {', '.join(known) or 'nothing'}")
+        if self._strict:
+            raise ParameterError(f"{place}.{name[:64]}", mistake)
+        self._diagnostics.note(kind, f"{name[:64]}: {mistake}")
+
+    def _unlisted(self, metric: str, strata: Strata, name: str, attributes: Mapping[str, object]) -> None:
+        place, text = f"metrics.{metric}.strata.{name}", text_of(attributes.get(name))
+        count = self.unlisted[place] = self.unlisted.get(place, 0) + 1
+        goes = f'its reports go to "{OTHER}"'
+        if text is None:
+            self._diagnostics.note(f"{place} is not given", f"{goes}; give record() {name}=…, or the client strata=…")
+        elif count == 1:
+            values = dict(strata.attributes)[name]
+            self._diagnostics.warn(
+                f"{place}: a value that is not one of {', '.join(values)}{did_you_mean(text, values)}; {goes}"
+            )
+
+
 class Recorder:
-    """Makes the reports of one client, and counts the answers that give none."""
+    """Makes the reports of one client, and counts the answers that give none.
+
+    ``strata`` are its attributes. Raises ParameterError for one that none of ``metrics`` has, if ``strict``.
+    """
 
     def __init__(
         self,
@@ -50,26 +131,26 @@ class Recorder:
         entropy: Entropy,
         today: Callable[[], date],
         diagnostics: Diagnostics,
-        strata: Stratifier,
+        strata: Mapping[str, object],
         *,
         strict: bool,
     ) -> None:
         self._metrics = metrics
-        self._journal = journal
-        self._permission = permission
-        self._entropy = entropy
-        self._today = today
-        self._diagnostics = diagnostics
-        self.strata = strata
+        self.journal = journal
+        self.permission = permission
+        self.entropy = entropy
+        self.today = today
+        self.diagnostics = diagnostics
+        self.strata = _Stratifier(strata, metrics.values(), diagnostics, strict=strict)
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
         self._misnamed = False
         self._mistaken_sorts: set[tuple[str, str]] = set()  # by metric and type; these were logged
 
-    def record(self, name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
+    def record(self, name: str, value: object, attributes: Mapping[str, object] = NONE_GIVEN) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
 
-        ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
+        ``attributes`` are those of its stratum. Raises ParameterError for a metric that is not defined and, if
         ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError if a
         report cannot be sealed, and then nothing is drawn and nothing charged.
         """
@@ -79,40 +160,40 @@ class Recorder:
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
-        if given:
-            self.strata.check(metric, given)
-        today = self._today()
+        if attributes:
+            self.strata.check(metric, attributes)
+        today = self.today()
         # First without the journal, because most calls end here; and again once it is held, if there was news.
-        journal, day = self._journal, today.toordinal()
+        journal, day = self.journal, today.toordinal()
         ledger, seen = journal.ledger, journal.cursor
         if not ledger.open_to(metric, day):
             if ledger.correction(day) is None:
                 self.ignored += 1
                 return False
             seen = START
-        consent = self._permission.consent()
+        consent = self.permission.consent()
         if consent.mode == "off":
             return False
-        if not self._permission.covers(consent, metric, today):
+        if not self.permission.covers(consent, metric, today):
             self.withheld += 1
             return False
         local = consent.mode == "local"
         if metric.seal is not None and not local:
             sealer(metric.seal)  # load HPKE, which takes long, before the journal is held
-        return journal.hold(lambda: self._report(metric, answer, given, day, local, seen), day)
+        return journal.hold(lambda: self._report(metric, answer, attributes, day, local, seen), day)
 
     def _report(
-        self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool, seen: Cursor
+        self, metric: Metric, answer: Encoded, attributes: Mapping[str, object], today: int, local: bool, seen: Cursor
     ) -> bool:
         """Make a report while the journal is held; if it has changed since ``seen``, check the ledger again first."""
-        journal = self._journal
+        journal = self.journal
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
-        if not self.asks(metric, journal.keys(), today):
+        if metric.survey is not None and not self.asks(metric, journal.keys(), today):
             self.unasked += 1
             return False
-        self.keep(metric, answer, today, given, local=local)
+        self.keep(metric, answer, today, attributes, local=local)
         return True
 
     def metric(self, name: str, value: object) -> Metric:
@@ -127,15 +208,15 @@ class Recorder:
         metric: Metric,
         answer: Encoded,
         today: int,
-        given: Mapping[str, object] = NONE_GIVEN,
+        attributes: Mapping[str, object] = NONE_GIVEN,
         *,
         local: bool | None = None,
     ) -> None:
         """Draw a report of a metric that may report, and write it behind its debit; for the holder of the journal."""
-        journal = self._journal
+        journal = self.journal
         keys = journal.keys()
-        local = self._permission.consent().mode == "local" if local is None else local
-        stratum = None if metric.strata is None else self.strata.of(metric, given)
+        local = self.permission.consent().mode == "local" if local is None else local
+        stratum = None if metric.strata is None else self.strata.of(metric, attributes)
         queued, drawn = self._draw(metric, answer, keys, stratum, today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
@@ -148,8 +229,8 @@ class Recorder:
         The debit pays for the metric's next report if that is possible. For the holder of the journal.
         """
         stratum = None if metric.strata is None else self.strata.of(metric, NONE_GIVEN)
-        local = self._permission.consent().mode == "local"
-        journal = self._journal
+        local = self.permission.consent().mode == "local"
+        journal = self.journal
         ledger = journal.ledger
         debit = ledger.debit(metric, today) if ledger.open_to(metric, today) else ledger.mark(metric, today)
         journal.write(debit, enclosed(metric, batch, row, today, local, stratum), *journal.outbox.expired(today))
@@ -166,18 +247,18 @@ class Recorder:
         begun = 0 if metric.period == "once" else first_day(today, metric.period)
         if keys.asked(survey, begun) != metric.name:
             return False
-        others = (name for name in self._journal.ledger.reported_since(begun) if name != metric.name)
+        others = (name for name in self.journal.ledger.reported_since(begun) if name != metric.name)
         return not any(name in survey.metrics or (begun and name not in self._metrics) for name in others)
 
     def _draw(
         self, metric: Metric, answer: Encoded, keys: Keys, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the record of its permanent draw, unless there is none or it repeats the last one."""
-        entropy = self._entropy.ahead(_BYTES)
+        entropy = self.entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
         item = answer.item if answer.rest is None else keys.rounded(metric, answer)
-        drawn, remembered = recall(metric, item, keys, self._journal.ledger)
+        drawn, remembered = recall(metric, item, keys, self.journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
@@ -190,7 +271,7 @@ class Recorder:
         new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
         if new:
             self._mistaken_sorts.add(sort)
-        self._diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
+        self.diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
         """Return the error for an unknown name, without quoting it if it may be the answer in the wrong place.
@@ -215,15 +296,15 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
     value repeats the last draw instead, because silence would reveal that it is new. Raises DitherError if the last
     draw is not of this device, or is needed and lost.
     """
-    account, own = ledger.account(metric), keys.of(metric)
+    account, version_keys = ledger.account(metric), keys.of(metric)
     last = None if account is None else account.last
-    replayed = None if last is None else own.replay(last)
-    tag = own.marks(item)[2]
+    replayed = None if last is None else version_keys.replay(last)
+    tag = version_keys.marks(item)[2]
     if last is not None and replayed is not None and last.tag == tag:
         return replayed, None
     if ledger.pays(metric, tag):
-        drawn = own.draw(item)
-        return drawn, own.kept(tag, drawn)
+        drawn = version_keys.draw(item)
+        return drawn, version_keys.kept(tag, drawn)
     if replayed is None:
         raise StateError("the last permanent draw is lost, and there is no budget for a new one")
     return replayed, None

@@ -75,9 +75,9 @@ def read_small(path: str, most: int = _SMALL) -> bytes:
     return _content(open_private(path, os.O_RDONLY), path, most, own=True)
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Return whether a file or folder of this status belongs to this user; on Windows, True."""
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def read_foreign(path: str) -> bytes:
@@ -89,12 +89,12 @@ def read_foreign(path: str) -> bytes:
 def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> bytes:
     """Return the content of an open file, and close it; refuse a pipe, a device, a socket, another user's file."""
     try:
-        found = os.fstat(descriptor)
-        if own and not is_own(found):
+        status = os.fstat(descriptor)
+        if own and not is_own(status):
             raise PermissionError(errno.EPERM, "belongs to another user", path)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
-        data = read(descriptor, 0, most + 1) if found.st_size <= most else None
+        data = read(descriptor, 0, most + 1) if status.st_size <= most else None
         if data is None or len(data) > most:  # it may have grown in the meantime
             raise OSError(errno.EFBIG, "too large; dither writes no file of this size here", path)
         return data
@@ -190,44 +190,40 @@ class OpenFile:
     def __init__(self, path: str, flags: int) -> None:
         self.number = open_private(path, flags)
         try:
-            found = os.fstat(self.number)
+            status = os.fstat(self.number)
         except BaseException:
             os.close(self.number)
             raise
-        self._identity = found.st_dev, found.st_ino
+        self._identity = status.st_dev, status.st_ino
 
     def is_ours(self) -> bool:
         """Return whether the descriptor still refers to the file that was opened."""
         try:
-            found = os.fstat(self.number)
+            status = os.fstat(self.number)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self._identity
 
     def is_at(self, path: str) -> bool:
         """Return whether the file is still at ``path``."""
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except FileNotFoundError:
             return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self._identity
 
     def status_at(self, path: str) -> os.stat_result | None:
         """Return the status of the file if it is open as it was, and still at ``path``; otherwise None."""
         try:
-            found, named = os.fstat(self.number), os.lstat(path)
+            status, named = os.fstat(self.number), os.lstat(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             if error.errno == errno.EBADF:  # the host has closed it
                 return None
             raise
-        found_there = found.st_dev, found.st_ino
-        return named if found_there == self._identity == (named.st_dev, named.st_ino) else None
-
-    def is_that(self, found: os.stat_result) -> bool:
-        """Return whether a status is that of this file."""
-        return (found.st_dev, found.st_ino) == self._identity
+        identity = status.st_dev, status.st_ino
+        return named if identity == self._identity == (named.st_dev, named.st_ino) else None
 
     def close(self) -> None:
         """Close the descriptor unless it refers to another file by now."""
@@ -235,5 +231,6 @@ class OpenFile:
         if number < 0:
             return
         with suppress(OSError):
-            if self.is_that(os.fstat(number)):
+            status = os.fstat(number)
+            if (status.st_dev, status.st_ino) == self._identity:
                 os.close(number)

@@ -1,4 +1,4 @@
-"""The state in a folder: one for each app, for its owner only.
+"""The state in a folder: one for each app, for its owner only; and where it lies.
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never replaced
@@ -24,16 +24,18 @@ lost secret is replaced only when the user is asked again, and says yes again.
 from __future__ import annotations
 
 import os
-import stat
+import sys
 import time
 
+from dither_shared.errors import ParameterError
 from dither_shared.light import contextmanager, suppress
 
-from .files import delete, is_own, overwrite, read_small, replace
+from ..settings import path
+from .files import delete, overwrite, read_small, replace
 from .folder_journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line, to_lines
 from .locks import FileLock, holder_of, sign
-from .state import StateError
+from .state import MemoryState, StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +49,10 @@ if TYPE_CHECKING:
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "events", "versions")
 
-_LONGEST_DRAFT = 60.0
-"""Seconds after which a draft is considered to be that of a program that was killed."""
+_DEVICES = frozenset(
+    {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names of devices on Windows, which no file can have, with or without an extension."""
 
 _MOST_NOTES = 1 << 17
 """Maximum bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
@@ -58,13 +62,11 @@ class FolderState(FolderJournal):
     """A state in ``folder``, which is made by the first write."""
 
     def __init__(self, folder: str | os.PathLike[str], *, keeps_open: bool = KEEPS_OPEN) -> None:
-        self.folder = os.fspath(folder)
-        super().__init__(self.folder, keeps_open=keeps_open)
+        super().__init__(os.fspath(folder), keeps_open=keeps_open)
         self._paths = {name: os.path.join(self.folder, name) for name in _FILES}
         self._seen: tuple[int, int, int] | None = None
         self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
-        self._key: bytes | None = None
         self._sendings: set[FileLock] = set()
 
     def __repr__(self) -> str:
@@ -73,10 +75,10 @@ class FolderState(FolderJournal):
     def choice(self) -> ConsentChoice | None:
         """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
         try:
-            found = os.lstat(self._paths["consent"])
+            status = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:  # another process may have changed it, and off must hold at once
             self._choice = _choice_of(_records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
@@ -91,10 +93,6 @@ class FolderState(FolderJournal):
         choice = self.choice()
         return choice is not None and choice.lost
 
-    def has_secret(self) -> bool:
-        """Return whether there is a secret, readable or not."""
-        return os.path.lexists(self._paths["secret"])
-
     def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
         self.make_folder()
@@ -108,15 +106,7 @@ class FolderState(FolderJournal):
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
-        return os.path.exists(self._paths["journal"]) or os.path.exists(self._paths["secret"])
-
-    def was_begun(self) -> bool:
-        """Return whether there was a journal: the secret is only drawn when there is one."""
-        return self._key is not None or self.has_secret()
-
-    def begun_anew(self) -> None:
-        """Forget the secret that is known, because after "forget" a new one is drawn."""
-        self._key = None
+        return os.path.exists(self._paths["journal"]) or os.path.exists(self._secret_path)
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``.
@@ -125,11 +115,11 @@ class FolderState(FolderJournal):
         """
         self.make_folder()
         if may_create and not self.has_secret():
-            replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
-            self._key = None
-        if self._key is None:
-            self._key = _key_of(_records_of(self._paths["secret"]) if self.has_secret() else [])
-        return self._key
+            replace(self._secret_path, to_line(Secret(entropy.take(SECRET_BYTES).hex())))
+            self._known_secret = None
+        if self._known_secret is None:
+            self._known_secret = _key_of(_records_of(self._secret_path) if self.has_secret() else [])
+        return self._known_secret
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -185,7 +175,7 @@ class FolderState(FolderJournal):
             names = ("journal", "secret", "extent", "delivery", "events", "versions", "definitions")
             for name in (*names, *(name for name in os.listdir(self.folder) if name.endswith(".new"))):
                 delete(os.path.join(self.folder, name))
-            self._key = None
+            self._known_secret = None
         finally:
             self.close()
 
@@ -196,32 +186,14 @@ class FolderState(FolderJournal):
                 close()
         self._sendings.clear()
 
-    def make_folder(self) -> None:
-        """Make the folder, or refuse one that is not this user's."""
-        if self.made:
-            return
-        if not os.path.isdir(self.folder):
-            from pathlib import Path  # noqa: PLC0415 - once in a device's life
 
-            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.lstat(self.folder)
-        if not stat.S_ISDIR(found.st_mode):
-            raise StateError("the state folder is a symbolic link")
-        if not is_own(found):
-            raise StateError("the state folder belongs to another user")
-        if found.st_mode & 0o077:
-            os.chmod(self.folder, 0o700)
-        self._discard_drafts()
-        self.made = True
+State = FolderState | MemoryState
+"""What the rest of the client uses, without knowing which of the two it has.
 
-    def _discard_drafts(self) -> None:
-        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
-        now = time.time()
-        with suppress(OSError), os.scandir(self.folder) as entries:
-            for entry in entries:
-                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
-                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
-                    delete(entry.path)
+All methods may raise OSError or StateError. ``choice``, ``exists``, ``has_secret`` and ``lost`` write nothing.
+``news``, ``append``, ``rewrite``, ``install`` and ``secret`` are for the holder, between ``acquire`` and ``release``;
+``draft``, ``sync``, ``recall`` and ``remember`` (but of the events) are called without holding the journal.
+"""
 
 
 def _records_of(path: str) -> list[Record]:
@@ -244,3 +216,70 @@ def _key_of(records: list[Record]) -> bytes:
     if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
         return bytes.fromhex(records[0].key)
     raise StateError("the secret is lost or damaged; no new one is drawn")
+
+
+def state_of(state: object, app: str) -> State:
+    """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
+
+    Raises ParameterError if it is not a path, StateError for a user who has no home.
+    """
+    if isinstance(state, MemoryState):
+        return state
+    return FolderState(default_folder(app) if state is None else folder_of(path("state", state)))
+
+
+def default_folder(app: str) -> str:
+    """Return the folder where this system keeps the state of an app."""
+    return folder_of(os.path.join(apps_folder(), app))
+
+
+def apps_folder() -> str:
+    """Return the folder that holds a state folder for each app of this user.
+
+    A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
+    Raises StateError for a user who has no home.
+    """
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Application Support"
+    else:
+        configured = os.environ.get("XDG_STATE_HOME", "")
+        base = configured if os.path.isabs(configured) else "~/.local/state"
+    home = os.path.expanduser(base)
+    if home.startswith("~"):
+        names = "LOCALAPPDATA" if sys.platform == "win32" else "HOME or XDG_STATE_HOME"
+        raise StateError(f"this user has no home; set {names} to say where the state is to be kept")
+    folder = os.path.join(home, "dither")
+    if not os.path.isabs(folder):  # it would be another one in each working directory
+        name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
+        raise StateError(f"this user's home, {name}, is not an absolute path")
+    return folder
+
+
+def folder_of(folder: str | os.PathLike[str]) -> str:
+    """Return the path of a state folder, which stays the same wherever the program goes later.
+
+    Raises ParameterError for one that no file of this system can have.
+    """
+    try:
+        name = os.fsencode(folder)
+    except UnicodeError:
+        raise ParameterError("state", "contains letters that this system's encoding of file names lacks") from None
+    if b"\0" in name:
+        raise ParameterError("state", "contains a null character, which no file name can")
+    with suppress(OSError):  # the working directory is gone, and the code that needs the folder will report it
+        return os.path.join(os.getcwd(), folder)
+    return os.fspath(folder)
+
+
+def check_app_name(app: object) -> str:
+    """Return an app's name; raise ParameterError unless a folder can have it and stays inside its parent."""
+    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
+        quoted = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint
+        raise ParameterError("app", f"{quoted} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
+    if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
+    if app.endswith((" ", ".")):
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because it ends with a space or a dot")
+    return app

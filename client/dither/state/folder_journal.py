@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import time
 from binascii import crc32
@@ -28,7 +29,20 @@ from itertools import chain, islice
 
 from dither_shared.light import contextmanager, suppress
 
-from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
+from .files import (
+    TRIES,
+    OpenFile,
+    delete,
+    is_own,
+    open_private,
+    overwrite,
+    read,
+    read_small,
+    rename,
+    sync,
+    sync_folder,
+    write,
+)
 from .journal_records import Header, from_lines, to_line, to_lines
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
@@ -42,7 +56,7 @@ if TYPE_CHECKING:
 KEEPS_OPEN = sys.platform != "win32"
 
 FORMAT = 2
-HEADER_BYTES = 36
+_HEADER_BYTES = 36
 
 _LARGEST = 1 << 25
 """Maximum bytes of a journal. Outbox and last sent reports take 12 MB, and it is compacted at double that size."""
@@ -50,6 +64,9 @@ _LARGEST = 1 << 25
 _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
 """Bytes that are read at a time, which is also the longest line; a report has at most 2^20 bits."""
+
+_LONGEST_DRAFT = 60.0
+"""Seconds after which a draft is considered to be that of a program that was killed."""
 
 _EXTENT = 64
 """Maximum bytes of ``extent``."""
@@ -72,9 +89,11 @@ class FolderJournal:
         self.size = 0
         self.mark = b""
         self.made = False
-        self._folder = folder
+        self.folder = folder
         self._path, self._extent_path = os.path.join(folder, "journal"), os.path.join(folder, "extent")
         self._draft_path = f"{self._path}.new"
+        self._secret_path = os.path.join(folder, "secret")
+        self._known_secret: bytes | None = None
         self._keeps_open = keeps_open
         self._lock = FileLock(os.path.join(folder, "lock"), TRIES, keeps_open=keeps_open)
         self._file: OpenFile | None = None
@@ -83,17 +102,13 @@ class FolderJournal:
         with suppress(Exception):  # at the end of the interpreter anything may be missing
             self.close()
 
-    def make_folder(self) -> None:
-        """Make the folder if it is not there."""
-        raise NotImplementedError
+    def has_secret(self) -> bool:
+        """Return whether there is a secret, readable or not."""
+        return os.path.lexists(self._secret_path)
 
-    def was_begun(self) -> bool:
-        """Return whether a journal was made before, so that a missing one is lost."""
-        raise NotImplementedError
-
-    def begun_anew(self) -> None:
-        """Note that the journal is another one than before."""
-        raise NotImplementedError
+    def _was_begun(self) -> bool:
+        """Return whether there was a journal: the secret is only drawn when there is one."""
+        return self._known_secret is not None or self.has_secret()
 
     def acquire(self) -> None:
         """Hold the journal against all other processes, and make it if there is none.
@@ -104,14 +119,41 @@ class FolderJournal:
             self.make_folder()
         self.acquire_lock()
         file = self._file
-        found = None if file is None else file.status_at(self._path)
-        if file is None or found is None:
+        status = None if file is None else file.status_at(self._path)
+        if file is None or status is None:
             file = self._open()
-            found = os.fstat(file.number)
-        self.size = found.st_size
+            status = os.fstat(file.number)
+        self.size = status.st_size
         if not self.mark:
             self._begin(file.number)
-            self.mark = read(file.number, 0, HEADER_BYTES)
+            self.mark = read(file.number, 0, _HEADER_BYTES)
+
+    def make_folder(self) -> None:
+        """Make the folder, or refuse one that is not this user's."""
+        if self.made:
+            return
+        if not os.path.isdir(self.folder):
+            from pathlib import Path  # noqa: PLC0415 - once in a device's life
+
+            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.lstat(self.folder)
+        if not stat.S_ISDIR(status.st_mode):
+            raise StateError("the state folder is a symbolic link")
+        if not is_own(status):
+            raise StateError("the state folder belongs to another user")
+        if status.st_mode & 0o077:
+            os.chmod(self.folder, 0o700)
+        self._discard_drafts()
+        self.made = True
+
+    def _discard_drafts(self) -> None:
+        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
+        now = time.time()
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
+                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
+                    delete(entry.path)
 
     def acquire_lock(self) -> None:
         """Take only the lock, whatever the journal is; raise BusyError or OSError."""
@@ -123,7 +165,7 @@ class FolderJournal:
         self._close_file()
         file = self._file = OpenFile(self._path, os.O_RDONLY)
         self.size = os.fstat(file.number).st_size
-        self.mark = read(file.number, 0, HEADER_BYTES)
+        self.mark = read(file.number, 0, _HEADER_BYTES)
 
     def release(self) -> None:
         """Release the journal; does nothing if it is not held."""
@@ -156,7 +198,7 @@ class FolderJournal:
             _check_header(records, damaged)
             if _is_cut_short(self.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
-            self.begun_anew()
+            self._known_secret = None  # after "forget" a new one is drawn
         return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
@@ -184,7 +226,7 @@ class FolderJournal:
             self._replace(draft)
         finally:
             delete(draft)
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         return Cursor(self.mark, self.size)
 
     @contextmanager
@@ -217,11 +259,11 @@ class FolderJournal:
         descriptor = open_private(self._path, os.O_RDWR)
         try:
             size = os.fstat(descriptor).st_size
-            mark = read(descriptor, 0, HEADER_BYTES)
+            mark = read(descriptor, 0, _HEADER_BYTES)
             sync(descriptor)
         finally:
             os.close(descriptor)
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         with suppress(OSError):  # then a shorter journal may go undetected
             overwrite(self._extent_path, _extent_of(mark, size))
 
@@ -242,22 +284,22 @@ class FolderJournal:
         try:
             self._file = OpenFile(self._path, _APPEND)
         except FileNotFoundError:
-            if self.was_begun():
+            if self._was_begun():
                 raise StateError("the journal is lost") from None
             self._file = OpenFile(self._path, _APPEND | os.O_CREAT)
         return self._file
 
     def _begin(self, descriptor: int) -> None:
         """Write the header durably if this journal was just made."""
-        if self.size < HEADER_BYTES:
-            if self.was_begun():
+        if self.size < _HEADER_BYTES:
+            if self._was_begun():
                 raise StateError("the journal has lost its beginning")
             os.ftruncate(descriptor, 0)
             header = _new_header()
             if os.write(descriptor, header) != len(header):
                 raise StateError("the disk is full")
             sync(descriptor)
-            sync_folder(self._folder)
+            sync_folder(self.folder)
             self.size = len(header)
 
     def _replace(self, draft: str) -> None:
@@ -266,7 +308,7 @@ class FolderJournal:
         rename(draft, self._path)
         file = self._open()
         self.size = os.fstat(file.number).st_size
-        self.mark = read(file.number, 0, HEADER_BYTES)
+        self.mark = read(file.number, 0, _HEADER_BYTES)
 
     def _piece(self, position: int, size: int) -> bytes:
         """Return whole lines, or the rest up to ``size``, or a piece of a line that is longer than any of ours."""

@@ -1,6 +1,12 @@
-"""Locks between processes: advisory, on an open file, released by the system when their holder dies.
+"""Locks between processes and between threads, which survive exceptions of signal handlers at any step.
 
-The holder may sign the lock's file with its process id and the time, so that others can name it.
+A lock between processes is advisory, on an open file, and released by the system when its holder dies. The holder may
+sign the lock's file with its process id and the time, so that others can name it.
+
+A lock between threads is held by a token instead of a ``threading.Lock``. After a lock was acquired, a signal handler
+could raise before the acquisition was noted, and then nobody would know whose it is. Here one atomic step takes the
+lock and stores its owner. So ``release`` can be called at any time and repeatedly, and releases it for no other owner;
+and the lock of a token that was dropped without a release is free.
 """
 
 from __future__ import annotations
@@ -9,9 +15,13 @@ import os
 import sys
 import time
 
-from dither_shared.light import NamedTuple, suppress
+from dither_shared.light import NamedTuple, new_lock, ref, suppress
 
 from .files import OpenFile, open_private, pauses, read_small
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from weakref import ReferenceType
 
 if sys.platform == "win32":
     import msvcrt
@@ -56,6 +66,54 @@ _MOST_REPLACED = 10
 
 _SIGNATURE = 64
 """Maximum bytes of a signature."""
+
+_PATIENCE = 0.1
+"""Maximum seconds that a thread waits for another: a signal handler that waits for its own thread must not hang."""
+
+_PAUSE, _LONGEST_PAUSE = 0.0001, 0.001
+_SLOT = ""
+
+
+class Owner:
+    """Token of the owner of a ``ThreadLock``, which is free at the latest when the token is garbage-collected."""
+
+    __slots__ = ("__weakref__",)
+
+
+class ThreadLock:
+    """A lock between the threads of this process."""
+
+    def __init__(self) -> None:
+        self._holder: dict[str, ReferenceType[Owner]] = {}
+        self._mending = new_lock()
+
+    def acquire(self, owner: Owner) -> bool:
+        """Lock for ``owner``, or return False if another thread has had the lock for long."""
+        mine = ref(owner)
+        return self._holder.setdefault(_SLOT, mine) is mine or self._wait(mine)
+
+    def is_held(self, owner: Owner) -> bool:
+        """Return whether ``owner`` has the lock."""
+        return self._holder.get(_SLOT) is ref(owner)
+
+    def release(self, owner: Owner) -> None:
+        """Unlock if ``owner`` has the lock."""
+        if self._holder.get(_SLOT) is ref(owner):
+            self._holder.clear()
+
+    def _wait(self, mine: ReferenceType[Owner]) -> bool:
+        end, pause = time.monotonic() + _PATIENCE, _PAUSE
+        while (holder := (held := self._holder).setdefault(_SLOT, mine)) is not mine:
+            if holder() is None:  # the token was dropped without a release
+                with self._mending:
+                    if self._holder is held:  # otherwise another thread has just done so
+                        self._holder = {}
+                continue
+            if time.monotonic() > end:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return True
 
 
 class FileLock:
@@ -139,12 +197,12 @@ def sign(path: str) -> None:
 def holder_of(path: str) -> Holder | None:
     """Return who last took the lock on a file, though it may be released; None if there is no such file."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
         signature = read_small(path, _SIGNATURE)
     except OSError:
         return None
     try:
         pid, since = map(int, signature.split())
     except ValueError:  # it has not signed yet, or could not
-        return Holder(None, found.st_mtime)
+        return Holder(None, status.st_mtime)
     return Holder(pid, float(since))

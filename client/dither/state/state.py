@@ -1,6 +1,4 @@
-"""State: where a device keeps its consent, its secret and its journal, in a folder or in memory.
-
-The rest of the client uses the protocol ``State``, and does not know which of the two it has.
+"""State: what a device keeps, its consent, its secret and its journal; here in memory, in folder.py in a folder.
 
 StateError    the state cannot be read, written or trusted, so the caller stays silent
 └── BusyError      another thread or process holds it at the moment
@@ -9,14 +7,13 @@ StateError    the state cannot be read, written or trusted, so the caller stays 
 from __future__ import annotations
 
 from dither_shared.errors import DitherError
-from dither_shared.light import Literal, NamedTuple, Protocol, contextmanager
+from dither_shared.light import Literal, NamedTuple, contextmanager
 
 from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from dither_shared.primitives.entropy import Entropy
 
@@ -58,82 +55,8 @@ class News(NamedTuple):
     torn: bool = False
 
 
-class State(Protocol):
-    """What the client needs from a state. All methods may raise OSError or StateError."""
-
-    @property
-    def folder(self) -> str | None:
-        """The folder of the state, if it is on a disk."""
-
-    def choice(self) -> ConsentChoice | None:
-        """Return the user's choice, one of the mode "" if it cannot be read, None if none was made. Writes nothing."""
-
-    def choose(self, choice: ConsentChoice) -> None:
-        """Store the user's choice."""
-
-    def exists(self) -> bool:
-        """Return whether there is a journal. Writes nothing."""
-
-    def acquire(self) -> None:
-        """Hold the journal against all others, and make it if there is none; raise BusyError instead of a long wait.
-
-        The six methods below are for the holder.
-        """
-
-    def release(self) -> None:
-        """Release the journal."""
-
-    def news(self, cursor: Cursor) -> News | None:
-        """Return the next records after ``cursor``, from any writer, or None if there are none."""
-
-    def append(self, records: Sequence[Record]) -> int:
-        """Append records, all or none, and return the position behind them."""
-
-    def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Replace all records atomically and durably, and return the cursor after them."""
-
-    def install(self, since: Cursor) -> Cursor:
-        """Replace all records by those of the draft and those after ``since``; return the cursor after them."""
-
-    def secret(self, entropy: Entropy, may_create: bool) -> bytes:
-        """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
-
-    def has_secret(self) -> bool:
-        """Return whether there is a secret, readable or not. Writes nothing."""
-
-    def lost(self) -> bool:
-        """Return whether there certainly was a secret, and there is none now. Writes nothing."""
-
-    def draft(self, records: Iterable[Record]) -> AbstractContextManager[None]:
-        """Write a durable draft for ``install``, and enter; while ``sending``, without holding the journal."""
-
-    def sync(self) -> None:
-        """Make what was appended durable; called without holding the journal."""
-
-    def sending(self) -> AbstractContextManager[bool]:
-        """Enter as the only uploader; False if another process is uploading."""
-
-    def sender(self, longer: float) -> Holder | None:
-        """Return the process that has been sending for at least ``longer`` seconds, and still is, or None."""
-
-    def recall(self, notes: Notes) -> bytes:
-        """Return the last notes, or nothing; called without holding the journal."""
-
-    def remember(self, notes: Notes, data: bytes) -> None:
-        """Replace the notes; a power cut may lose them. All but the events are written without holding the journal."""
-
-    def forget(self) -> None:
-        """Delete the secret, the journal and all that belongs to them. The choice stays."""
-
-    def close(self) -> None:
-        """Close the files that stay open between calls; the next call opens them again."""
-
-    def after_fork(self) -> None:
-        """Detach from the parent process, in the child."""
-
-
 class MemoryState:
-    """A state that lasts as long as the object; for tests and simulations.
+    """A state that lasts as long as the object; for tests and simulations. Its methods are those of ``FolderState``.
 
     A second client on the same object finds what the first left, as after a restart. Only one client may use it at a
     time. ``choice`` is a mode that holds from the start, for all metrics.

@@ -77,7 +77,7 @@ class Status(NamedTuple):
     """Reports made in the mode local, which only the user sees."""
     sent: int = 0
     dropped: int = 0
-    """Reports that no collector can use (see retry.py), that were too old or gave way to newer ones, whose day is in
+    """Reports that no collector can use (see schedule.py), that were too old or gave way to newer ones, whose day is in
     the future, or from before the app began or ceased to seal (``trouble`` names the last two kinds)."""
     last_attempt: Attempt | None = None
     """The last attempt to upload a report, by any program of this app on this device."""

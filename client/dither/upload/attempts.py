@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..diagnostics import Diagnostics
-    from ..state.state import State
+    from ..state.folder import State
 
 _DAY = 86400.0
 _PEACE = 3600.0
@@ -34,6 +34,9 @@ _LONGEST_SENDING = 120.0
 """Seconds after which a process that sends is considered stopped or stuck."""
 
 UNANSWERED = "the program ended before the answer came"
+
+_LATEST = 2.5e11
+"""A Unix time in the year 9892: every calendar has it, and all before."""
 
 _MOST_HELD = 300
 _MOST_KINDS = 30
@@ -65,7 +68,10 @@ class _Memory:
         self.logged: dict[str, int] = {}
         self.held: dict[str, Postponed] = {}
         for name, value in known.items():
-            setattr(self, name, _like(getattr(self, name), value))
+            example = getattr(self, name)
+            if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
+                raise TypeError(f"{name}: {value!r} is not a {type(example).__name__}")
+            setattr(self, name, value)
 
 
 class Attempts:
@@ -249,8 +255,8 @@ def _read(data: dict[str, Any]) -> _Memory:
         str(batch): Postponed(float(moment), float(not_before), int(failures))
         for batch, (moment, not_before, failures) in memory.held.items()
     }
-    for moment in (memory.at, memory.begun):
-        _moment(moment)
+    if not (0 <= memory.at <= _LATEST and 0 <= memory.begun <= _LATEST):
+        raise ValueError("a time that no calendar has")
     return memory
 
 
@@ -260,9 +266,3 @@ def _moment(seconds: float) -> datetime:
         from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
 
     return datetime.fromtimestamp(seconds, UTC).astimezone()
-
-
-def _like(example: object, value: object) -> Any:
-    if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
-        raise TypeError(f"{value!r} is not a {type(example).__name__}")
-    return value

@@ -16,7 +16,7 @@ from dither_shared.light import NamedTuple, Protocol
 from dither_shared.plain import type_name
 
 from ..forks import importing
-from ..reporting.bodies import CLEAR, kind_of
+from ..reporting.bodies import CLEAR, SEALED, kind_for, kind_of, require
 from ..settings import seconds
 
 TYPE_CHECKING = False
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from typing import NoReturn, Self
 
     from dither_shared.bounded_http import Stream
+    from dither_shared.metrics.metric import Metric
 
+PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_LABEL = 63
@@ -117,6 +119,32 @@ class HttpTransport:
             raise UnreachableError(error.errno, "nobody was reached") from error
 
 
+def transport_for(
+    metrics: Mapping[str, Metric],
+    transport: Transport | None,
+    endpoint: str,
+    token: str | None,
+    *,
+    https_proxy: bool = False,
+) -> Transport:
+    """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
+
+    Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
+    missing.
+    """
+    if kind_for(metrics.values()) is SEALED and not isinstance(transport, Nowhere):
+        require()
+    return transport or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
+
+
+def is_exposed(endpoint: str) -> bool:
+    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
+    scheme, _, rest = endpoint.lower().partition("://")
+    host = rest.partition("/")[0]
+    name = host if host.endswith("]") else host.partition(":")[0] or host
+    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
+
+
 def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, int] | None:
     """Return the host and port of the proxy that the environment names for https to ``host``; None if it names none.
 
@@ -126,11 +154,11 @@ def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, 
     """
     from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - only who uploads loads sockets
 
-    given = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
-    if not given or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
+    named = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
+    if not named or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
         return None
     try:
-        proxy = Endpoint.parse(given if "://" in given else f"http://{given}")
+        proxy = Endpoint.parse(named if "://" in named else f"http://{named}")
     except ParameterError:
         raise AnswerError("the proxy in HTTPS_PROXY cannot be used") from None
     if proxy.secure or proxy.path:

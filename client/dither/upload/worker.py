@@ -1,22 +1,33 @@
-"""The worker: at most one daemon thread, which lives only while there is something to send.
+"""The worker: at most one daemon thread, which lives only while there is something to send, and when an exit waits.
 
-The first report that waits starts it, and it ends when none is left. It is a daemon, so the program's exit does not
-wait for it (except for a moment: see ``ExitWait``); what is not sent stays in the outbox for the next run.
+The first report that waits starts the thread, and it ends when none is left. It is a daemon, so the program's exit does
+not wait for it; what is not sent stays in the outbox for the next run.
+
+But a short program may wait a moment at its end for the report that it found due when it started. The wait is for the
+upload that is under way, never longer than the app allows, and only if it can help: the program has just started, no
+exit has recently waited in vain, and the collector did not fail in the last hour.
 """
 
 from __future__ import annotations
 
 import atexit
 import sys
+import time
 
-from dither_shared.light import WeakSet, cast
+from dither_shared.light import WeakSet, cast, suppress
 
 from ..forks import importing
+from ..settings import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
+
+    from .attempts import Attempts
+
+_SHORT_LIFE = 10.0
+"""Seconds after which an upload that has not succeeded is not expected to succeed within a moment."""
 
 _PARTING = 5.0
 """Seconds that the end of a subinterpreter waits for an upload."""
@@ -73,8 +84,7 @@ class Worker:
             except RuntimeError:  # a subinterpreter without daemon threads: only another program will send
                 return
         if not _at_work:
-            atexit.unregister(_at_exit)
-            atexit.register(_at_exit)
+            _register()
         _at_work.add(self)
         self._start(thread)
 
@@ -167,12 +177,61 @@ class Worker:
             return not self._closed
 
 
+class ExitWait:
+    """Once armed, waits at exit for at most ``wait`` seconds, and not within ``every`` seconds of a wait in vain.
+
+    ``rested`` waits up to a number of seconds until nothing is being sent. Raises ParameterError for a time that is not
+    a number of seconds from 0 to a year.
+    """
+
+    def __init__(self, wait: float, every: float, attempts: Attempts, rested: Callable[[float], bool]) -> None:
+        self._wait = seconds("exit_wait", wait)
+        self._every = seconds("exit_every", every)
+        self._attempts = attempts
+        self._rested = rested
+        self._began = 0.0
+
+    def arm(self) -> None:
+        """Wait when the program ends, because it has found a due report and sends it."""
+        if self._wait:
+            self._began = time.monotonic()
+            if not _armed:
+                _register()
+            _armed.add(self)
+
+    def cancel(self) -> None:
+        """Let the program end without waiting."""
+        _armed.discard(self)
+
+    def wait(self, begun: float) -> None:
+        """Wait if there is something to wait for; the exit began at the moment ``begun``."""
+        left = begun + self._wait - time.monotonic()
+        if begun - self._began >= _SHORT_LIFE or left <= 0 or self._rested(0):
+            return
+        if self._attempts.may_wait(self._every) and self._rested(left):
+            self._attempts.waited_in_time()
+
+
 _at_work: WeakSet[Worker] = WeakSet()
 """Workers that have had a thread."""
 
+_armed: WeakSet[ExitWait] = WeakSet()
+
+
+def _register() -> None:
+    atexit.unregister(_at_exit)  # so that it is registered once
+    atexit.register(_at_exit)
+
 
 def _at_exit() -> None:
-    """End the threads of a subinterpreter, such as mod_wsgi's: Python aborts the whole process if one outlives it."""
+    """Wait for uploads; then end the threads of a subinterpreter, such as mod_wsgi's.
+
+    Python aborts the whole process if a thread outlives its subinterpreter.
+    """
+    begun = time.monotonic()  # shared by all clients, which wait together
+    for exit_wait in list(_armed):
+        with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
+            exit_wait.wait(begun)
     if not _in_subinterpreter():
         return
     workers = list(_at_work)

@@ -4,7 +4,7 @@ import pytest
 
 from client.devices import METRICS
 from client.seals import sealing, shut
-from dither.reporting.bodies import CLEAR, SEALED, Body, kind_for, kind_of, read
+from dither.reporting.bodies import CLEAR, SEALED, kind_for, kind_of, read
 from dither_shared import Batch, WireError
 
 STRATA = (None, "linux", "mac os/beta", "linüx")
@@ -15,8 +15,8 @@ def test_body_of_either_kind_shows_metric_version_and_stratum(stratum: str | Non
     batch = Batch("a" * 32, "theme", "b" * 16, b"row", stratum)
     clear, closed = batch.encode(), shut(batch)
     assert (kind_of(clear), kind_of(closed)) == (CLEAR, SEALED)
-    assert read(clear) == Body("theme", "b" * 16, stratum, b"row")
-    assert read(closed) == Body("theme", "b" * 16, stratum, b"")
+    assert read(clear) == ("theme", "b" * 16, stratum, b"row")
+    assert read(closed) == ("theme", "b" * 16, stratum, b"")
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"pool":"theme"}', b'{"pool"', b"\xff"])

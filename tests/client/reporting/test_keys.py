@@ -48,12 +48,17 @@ def test_two_devices_two_metrics_and_two_values_draw_unrelated_bits() -> None:
     fair = dataclasses.replace(_CLEAR, permanent_f=Fraction((1 << 63) - 1, 1 << 63))
     metric, twin = (Metric(name, StringQuestion(), fair) for name in ("one", "two"))
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    drawn = [here.draw(metric, b"x"), here.draw(metric, b"y"), here.draw(twin, b"x"), there.draw(metric, b"x")]
+    drawn = [
+        here.of(metric).draw(b"x"),
+        here.of(metric).draw(b"y"),
+        here.of(twin).draw(b"x"),
+        there.of(metric).draw(b"x"),
+    ]
     for one, bits in enumerate(drawn):
         for earlier in drawn[:one]:
             assert 64 < (bits ^ earlier).bit_count() < 192  # 128 expected of 256; fails by chance once in 10^15
-    assert here.draw(metric, b"x") == drawn[0]
-    assert Keys(b"a" * 32).draw(metric, b"x") == drawn[0]
+    assert here.of(metric).draw(b"x") == drawn[0]
+    assert Keys(b"a" * 32).of(metric).draw(b"x") == drawn[0]
 
 
 def test_the_cohort_of_a_device_is_fixed_and_uniform_over_devices(make: Make, calendar: Calendar) -> None:
@@ -64,13 +69,13 @@ def test_the_cohort_of_a_device_is_fixed_and_uniform_over_devices(make: Make, ca
     assert len({report.cohort for _, report in reports(make(state).preview())}) == 1
     counts = [0] * 8
     for device in range(800):
-        counts[Keys(device.to_bytes(32)).cohort(BROWSER)] += 1
+        counts[Keys(device.to_bytes(32)).of(BROWSER).cohort] += 1
     assert all(60 < count < 145 for count in counts)
 
 
 def test_cohorts_of_one_device_are_independent_between_metrics() -> None:
     pairs = {
-        (keys.cohort(METRICS["browser"]), keys.cohort(METRICS["editor"]))
+        (keys.of(METRICS["browser"]).cohort, keys.of(METRICS["editor"]).cohort)
         for keys in (Keys(device.to_bytes(32)) for device in range(600))
     }
     assert len(pairs) == 64
@@ -94,7 +99,7 @@ def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
     client = make(state)
     client.record("editor", "Very-Secret-Editor")
     keys = Keys(b"s3cr3t" * 6)
-    keys.draw(BROWSER, b"Very-Secret-Browser")
+    keys.of(BROWSER).draw(b"Very-Secret-Browser")
     shown = f"{client!r} {client.status()!r} {keys!r} {state!r} {parts.journal!r} {parts!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,6 @@ from dither_shared import Metric
 from dither_shared.privacy.composition import group
 
 DAY = 739_938  # the 19th of November 2026
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
 
 
 def spent(client: dither.Client, name: str) -> float:
@@ -174,7 +168,7 @@ def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.Mon
 
 
 def test_a_long_permanent_draw_counts_once_for_each_250_digits() -> None:
-    account = Account()
+    account = Account("version")
     size = account.charged(Charged("version", "tag"))
     for digits, expected in ((0, 1), (249, 1), (250, 2), (499, 2), (500, 3), (250, 2)):
         size += account.charged(Permanent("version", "tag", "0" * digits))

@@ -8,16 +8,8 @@ import pytest
 
 import dither
 from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, Script, State
+from client.reporting.test_ledger import spent
 from dither_shared import Entropy
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
-
-
-def spent(client: dither.Client, name: str) -> float:
-    return next(metric.spent for metric in client.status().metrics if metric.name == name)
 
 
 def test_the_first_value_of_a_day_counts_and_later_ones_are_ignored(

@@ -82,7 +82,7 @@ def test_a_value_beyond_the_budget_repeats_the_last_draw(
         make(state, metrics=metrics)  # to whom the user says yes, and so a secret is drawn
         journal = parts_on(state, metrics=metrics).journal
         with journal.transaction():
-            cohort = journal.keys().cohort(metric)
+            cohort = journal.keys().of(metric).cohort
         by_cells = {tuple(sorted(metric.mechanism.marked(metric.item(value), cohort))): value for value in VALUES}
         if len(by_cells) >= 3:
             break
@@ -110,13 +110,13 @@ def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
     first_debit = next(place for place, record in enumerate(found) if isinstance(record, Debit))
     kept = [record for record in found if isinstance(record, Permanent)]
     assert len(kept) == 1, "the last one, and no other"
-    assert keys.replay(metric, kept[0]) == keys.draw(metric, metric.item("value 40"))
+    assert keys.of(metric).replay(kept[0]) == keys.of(metric).draw(metric.item("value 40"))
     remembered = [place for place, record in enumerate(found) if isinstance(record, Permanent | Charged)]
     assert max(remembered) < first_debit, "nothing of an earlier day stands behind one"
     tags = [record.tag for record in found if isinstance(record, Charged)]
     assert tags == sorted(tags)
     masked = int(kept[0].draw, 16) >> 64
-    assert masked != keys.draw(metric, metric.item("value 40"))
+    assert masked != keys.of(metric).draw(metric.item("value 40"))
 
 
 def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
@@ -138,7 +138,7 @@ def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, fo
 def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
-    kept = [keys.kept(metric, keys.tag(metric, value), keys.draw(metric, value)) for value in values]
+    kept = [keys.of(metric).kept(keys.of(metric).tag(value), keys.of(metric).draw(value)) for value in values]
     assert {len(record.draw) for record in kept} == {2 * (metric.mechanism.row_format.payload_bytes + 8)}
     make(folder, metrics=question("rappor")).record("asked", "firefox")
     everything = b"".join(path.read_bytes() for path in folder.iterdir())
@@ -151,7 +151,7 @@ def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
     one, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     kept = [
-        int(keys.kept(metric, keys.tag(metric, value), 0).draw, 16)
+        int(keys.of(metric).kept(keys.of(metric).tag(value), 0).draw, 16)
         for keys, metric, value in ((here, one, b"x"), (here, one, b"y"), (here, twin, b"x"), (there, one, b"x"))
     ]
     for place, mask in enumerate(kept):
@@ -163,13 +163,13 @@ def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path:
     """Also if the two devices' files were swapped, and whatever answer comes next."""
     metric = question("rappor")["asked"]
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    record = here.kept(metric, here.tag(metric, b"x"), here.draw(metric, b"x"))
-    assert Keys(b"a" * 32).replay(metric, record) == here.draw(metric, b"x")
+    record = here.of(metric).kept(here.of(metric).tag(b"x"), here.of(metric).draw(b"x"))
+    assert Keys(b"a" * 32).of(metric).replay(record) == here.of(metric).draw(b"x")
     for bad in (record._replace(draw=record.draw[:-2]), record._replace(draw="ab" * 9), record._replace(tag="x" * 32)):
         with pytest.raises(DitherError):
-            Keys(b"a" * 32).replay(metric, bad)
+            Keys(b"a" * 32).of(metric).replay(bad)
     with pytest.raises(DitherError):
-        there.replay(metric, record)
+        there.of(metric).replay(record)
     make(folder, metrics=question("rappor")).record("asked", "x")
     make(tmp_path / "other", metrics=question("rappor")).record("asked", "x")
     (tmp_path / "other" / "secret").replace(folder / "secret")
@@ -219,20 +219,20 @@ def test_the_bytes_of_keys_are_those_of_their_docstring() -> None:
     keys, mechanism = Keys(secret), metric.mechanism
     word = int.from_bytes(stream(b"cohort", version)[:8], "big")
     cohort = word % mechanism.cohorts  # (no rejection: the word is far from 2^64)
-    assert keys.cohort(metric) == cohort
+    assert keys.of(metric).cohort == cohort
     threshold = int(mechanism.permanent_truth * 2**64)  # type: ignore[attr-defined]
     changed = 0
     for item in range(len(VALUES)):
         symbol = mechanism.marked(item, cohort)[0]
         context = version, cohort.to_bytes(4, "big"), symbol.to_bytes(4, "big")
-        assert keys.tag(metric, item) == stream(b"charged", *context)[:16].hex()
+        assert keys.of(metric).tag(item) == stream(b"charged", *context)[:16].hex()
         drawn, expected = stream(b"permanent", *context), symbol
         if int.from_bytes(drawn[:8], "big") >= threshold:
             other = int.from_bytes(drawn[8:16], "big") % (mechanism.cells - 1)
             expected = other + (other >= symbol)
-        assert keys.draw(metric, item) == expected
+        assert keys.of(metric).draw(item) == expected
         changed += expected != symbol
     assert 0 < changed < len(VALUES)
     mask = stream(b"kept", version, b"0123")[:9]
     plain = bytes([expected, 0, 0, 0, 0, 0, 0, 0, 0])
-    assert keys.kept(metric, "0123", expected).draw == bytes(a ^ b for a, b in zip(plain, mask, strict=True)).hex()
+    assert keys.of(metric).kept("0123", expected).draw == bytes(a ^ b for a, b in zip(plain, mask, strict=True)).hex()

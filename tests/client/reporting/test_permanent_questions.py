@@ -82,7 +82,7 @@ def item_of(metric: Metric, answer: object, keys: Keys) -> Item:
 
 
 def key_of(metric: Metric, answer: object, keys: Keys) -> tuple[int, ...]:
-    return tuple(sorted(metric.mechanism.permanent_key(item_of(metric, answer, keys), keys.cohort(metric))))
+    return tuple(sorted(metric.mechanism.permanent_key(item_of(metric, answer, keys), keys.of(metric).cohort)))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,7 +93,7 @@ def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> No
         by_key: dict[tuple[int, ...], set[tuple[str, int]]] = {}
         for answer in answers:
             item = item_of(metric, answer, keys)
-            drawn = keys.tag(metric, item), keys.draw(metric, item)
+            drawn = keys.of(metric).tag(item), keys.of(metric).draw(item)
             by_key.setdefault(key_of(metric, answer, keys), set()).add(drawn)
         assert len(by_key) in possible
         assert all(len(drawn) == 1 for drawn in by_key.values())
@@ -129,8 +129,8 @@ def test_a_device_pays_once_for_each_key_and_its_reports_repeat_the_draw(
         calendar.pass_days(1)
         assert client.flush()
         report = Report.decode(Batch.decode(sent.bodies[-1]).reports, metric.mechanism)
-        drawn = keys.draw(metric, item_of(metric, answer, keys))
-        assert (report.cohort, int.from_bytes(report.payload, "big")) == (keys.cohort(metric), drawn)
+        drawn = keys.of(metric).draw(item_of(metric, answer, keys))
+        assert (report.cohort, int.from_bytes(report.payload, "big")) == (keys.of(metric).cohort, drawn)
         charged.add(key_of(metric, answer, keys))
         assert client.status().metrics[0].spent == pytest.approx(len(charged) * metric.charge)
     assert client.status().trouble == {}

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dither
 from client.devices import BROWSER, METRICS, MOBILE, SURVEY, WEEKLY, Calendar, Make, Script, State, compact, parts_on
 from dither.reporting.ledger import Ledger
 from dither.state.journal_records import Corrected, Permanent, from_lines
@@ -18,11 +17,6 @@ TODAY = date(2026, 11, 18).toordinal()
 WRITTEN = date(2026, 11, 1).toordinal()
 ASKED = (MOBILE, WEEKLY, SURVEY, BROWSER)
 YEARS = 3650
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
 
 
 def period(metric: Metric, day: int) -> int:

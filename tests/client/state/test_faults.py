@@ -81,7 +81,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
     """Damage at every byte takes 20 s of processor time: that is slow."""
     journal = used["journal"]
     debited = {name: journal.rindex(b"debit %s" % name.encode()) for name in NAMES}
-    cohort = Keys(bytes.fromhex(used["secret"].split()[2].decode())).cohort(BROWSER)
+    cohort = Keys(bytes.fromhex(used["secret"].split()[2].decode())).of(BROWSER).cohort
     for broken in damage(journal, where(journal)):
         restore(folder, used | {"journal": broken})
         client = make(folder)

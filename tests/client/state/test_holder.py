@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, parts_on, sender_of
+from client.devices import Make, Script, parts_on, uploader_of
 from client.test_processes import FLOORS
 from dither import __main__ as program
 from dither.state.journal_records import Header, to_line
@@ -108,11 +108,11 @@ def test_status_names_the_process_that_blocks_uploads(
     client.record("mobile", True)
     process = stop("sending")
     others = [parts_on(folder), parts_on(folder)]
-    sender_of(others[0], script).step()
+    uploader_of(others[0], script).step()
     assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
     long_ago(folder)
     for one in others * 2:
-        assert sender_of(one, script).step() == 1
+        assert uploader_of(one, script).step() == 1
     words = f"process {process.pid} has been sending since "
     for status in (client.status(), *(one.status() for one in others)):
         assert status.held_up.startswith(words)

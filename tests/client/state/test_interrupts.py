@@ -12,12 +12,11 @@ import pytest
 
 from client.devices import Calendar, Make, parts_on
 from dither.reporting.journal import Journal
-from dither.reporting.transactions import Turn, Turns
 from dither.state.folder import FolderState
 from dither.state.journal_records import Debit, Queued, from_lines
-from dither.state.locks import FileLock
+from dither.state.locks import FileLock, Owner, ThreadLock
 
-_WATCHED = {"journal.py", "transactions.py", "locks.py", "files.py", "folder.py", "recorder.py"}
+_WATCHED = {"journal.py", "locks.py", "files.py", "folder.py", "recorder.py"}
 
 
 class Interrupt:
@@ -116,15 +115,15 @@ def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder:
         lock.release()
 
 
-def test_dropped_turn_is_free() -> None:
-    turns, dropped, next_one = Turns(), Turn(), Turn()
-    turns.enter(dropped)
-    assert turns.has(dropped)
-    turns.leave(next_one)
-    assert turns.has(dropped), "nobody is let out by another"
+def test_the_lock_of_a_dropped_owner_is_free() -> None:
+    lock, dropped, next_one = ThreadLock(), Owner(), Owner()
+    assert lock.acquire(dropped)
+    assert lock.is_held(dropped)
+    lock.release(next_one)
+    assert lock.is_held(dropped), "nobody releases it for another"
     del dropped
-    turns.enter(next_one)
-    assert turns.has(next_one)
+    assert lock.acquire(next_one)
+    assert lock.is_held(next_one)
 
 
 def test_journal_may_be_released_repeatedly(tmp_path: Path) -> None:

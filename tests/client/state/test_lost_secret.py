@@ -68,11 +68,19 @@ def test_running_client_uses_a_secret_that_another_client_has_replaced(make: Mak
     assert running.status().queued == 1
 
 
-@pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "local"}])
-def test_environment_does_not_replace_a_lost_secret(make: Make, folder: Path, environ: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("by", "other"),
+    [("DITHER", {"environ": {"DITHER": "on"}}), ("DITHER", {"environ": {"DITHER": "local"}}), ("policy", {})],
+)
+def test_neither_environment_nor_policy_replaces_a_lost_secret(
+    make: Make, folder: Path, tmp_path: Path, by: str, other: dict[str, object]
+) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret", "journal")
-    client = make(folder, mode=None, environ=environ)
+    policy = tmp_path / "policy.toml"
+    policy.write_text('mode = "on"\n')
+    client = make(folder, mode=None, **(other or {"policy": policy}))
+    assert by in client.status().decided_by
     client.record("browser", "firefox")
     assert client.status().queued == client.status().shown == 0
     assert client.status().trouble
@@ -80,18 +88,6 @@ def test_environment_does_not_replace_a_lost_secret(make: Make, folder: Path, en
     client.consent("on")
     client.record("browser", "firefox")
     assert client.status().queued + client.status().shown == 1
-
-
-def test_policy_does_not_replace_a_lost_secret(make: Make, folder: Path, tmp_path: Path) -> None:
-    make(folder).record("browser", "firefox")
-    lose(folder, "secret", "journal")
-    policy = tmp_path / "policy.toml"
-    policy.write_text('mode = "on"\n')
-    client = make(folder, mode=None, policy=policy)
-    assert "policy" in client.status().decided_by
-    client.record("browser", "firefox")
-    assert client.status().trouble
-    assert not (folder / "secret").exists()
 
 
 @pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from client.devices import Calendar, Make, Script
-from dither.state.places import apps_folder
+from dither.state.folder import apps_folder
 
 
 @pytest.fixture

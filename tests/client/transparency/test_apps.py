@@ -8,7 +8,7 @@ import pytest
 
 from client.devices import Make, Script, parts_on
 from dither import __main__ as program
-from dither.state.places import apps_folder, default_folder
+from dither.state.folder import apps_folder, default_folder
 from dither.transparency.apps import apps_in, status_of
 
 

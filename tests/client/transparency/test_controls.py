@@ -141,7 +141,7 @@ def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, fo
     with old.journal.transaction():
         kept = old.journal.keys()
     with new.journal.transaction():
-        assert kept.tag(BROWSER, b"x") == new.journal.keys().tag(BROWSER, b"x")
+        assert kept.of(BROWSER).tag(b"x") == new.journal.keys().of(BROWSER).tag(b"x")
 
 
 def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:

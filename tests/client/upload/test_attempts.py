@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, Make, Script, Stuck, join_uploads, parts_on, sender_of
+from client.devices import ENDPOINT, Make, Script, Stuck, join_uploads, parts_on, uploader_of
 from client.test_processes import run
 from dither.__main__ import main
 from dither.cli.text import attempt_text
@@ -131,7 +131,7 @@ def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, rememb
         client = make(folder, mode=None)
         assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
         assert client.status().trouble == {}
-        assert sender_of(parts_on(folder), Script()).resume()
+        assert uploader_of(parts_on(folder), Script()).choose_due()
     assert client.flush(60)
     assert told_by(client) == ("202: accepted", 0)
 
@@ -145,7 +145,7 @@ def test_an_impossible_moment_in_the_delivery_file_puts_nothing_off(
     (folder / "delivery").write_text(json.dumps(told))
     client = make(folder, mode=None)
     assert client.status().failed_attempts == 1
-    assert sender_of(parts_on(folder), Script()).resume()
+    assert uploader_of(parts_on(folder), Script()).choose_due()
     assert client.flush(60)
 
 
@@ -184,9 +184,9 @@ def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequ
     for _ in range(5):
         assert not parts.flush(60)
         assert not parts.attempts.may_wait(0.0), "the next program would not know"
-    sender = sender_of(parts, script)
+    uploader = uploader_of(parts, script)
     for _ in range(50):
-        sender.step()
+        uploader.step()
     assert len(script.bodies) == 5, "once in each flush"
     status = parts.status()
     (trouble,) = status.trouble
@@ -273,12 +273,13 @@ def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
     assert second.failures() == 3
 
 
-def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
+def test_an_exception_of_the_transport_counts_as_a_failed_attempt_and_does_not_reach_the_host(make: Make) -> None:
     class Broken(Script):
         def send(self, body: bytes) -> NoReturn:
-            raise RuntimeError
+            raise ZeroDivisionError
 
-    client = make(folder, transport=Broken())
+    client = make(transport=Broken())
     client.record("mobile", True)
     assert not client.flush(60)
     assert told_by(client) == ("the program ended before the answer came", 1)
+    assert (client.status().trouble, client.status().queued) == ({"upload failed: ZeroDivisionError": 1}, 1)

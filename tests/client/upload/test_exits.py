@@ -12,7 +12,7 @@ import dither
 from client.devices import Make, Script, Stuck, join_uploads, parts_on
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
-from dither.upload.uploader import ExitWait
+from dither.upload.worker import ExitWait
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         registered[:] = [one for one in registered if one is not function]
 
     monkeypatch.setattr(
-        "dither.upload.uploader.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
+        "dither.upload.worker.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
     )
-    monkeypatch.setattr("dither.upload.uploader._armed", weakref.WeakSet())
+    monkeypatch.setattr("dither.upload.worker._armed", weakref.WeakSet())
 
     def leave() -> None:
         for function in registered:
@@ -140,7 +140,7 @@ def test_exits_wait_at_most_exit_wait_and_not_within_exit_every_of_a_wait_in_vai
 
 def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.worker.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def slow(timeout: float) -> bool:
         now[0] += timeout
@@ -167,7 +167,7 @@ def test_an_exit_without_upload_or_after_ten_seconds_does_not_wait(
     at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.worker.time", SimpleNamespace(monotonic=lambda: now[0]))
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):

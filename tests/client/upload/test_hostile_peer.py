@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 import dither
-from client.peers import OK, PATIENCE, Clock, Peer, request_of, reset, speaking
+from client.peers import OK, PATIENCE, Clock, Peer, request_of, reset, saying, speaking
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError, Deadline, connect, exchange
 from ports import kept_port
@@ -125,11 +125,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         caller.setblocking(False)
         caller.connect_ex(hole.getsockname())
 
-    def answer(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(OK + b"\r\n")
-
-    with speaking(answer) as peer:
+    with speaking(saying(OK + b"\r\n")) as peer:
         kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
         addresses = [(*kind, hole.getsockname()), *[(*kind, ("127.0.0.1", peer.port))] * 7]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
@@ -160,12 +156,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
     ],
 )
 def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        for number in range(len(words)):  # in pieces of all sizes
-            connection.sendall(words[number : number + 1])
-
-    with speaking(say) as peer:
+    with speaking(saying(*(words[number : number + 1] for number in range(len(words))))) as peer:  # in any pieces
         assert send(peer) == answer
 
 
@@ -186,11 +177,7 @@ def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> 
     ],
 )
 def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(words)
-
-    with speaking(say) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
+    with speaking(saying(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
         send(peer)
 
 

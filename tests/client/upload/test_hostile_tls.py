@@ -3,30 +3,14 @@
 import socket
 import ssl
 import threading
-from pathlib import Path
 
 import pytest
 
 import dither
-from client.peers import OK, Clock, Peer, certificate, request_of, reset, speaking
+from client.peers import OK, Clock, Peer, request_of, reset, saying, speaking
 from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def trusted(certificates: Path) -> ssl.SSLContext:
-    return certificate(certificates, "trusted")
-
-
-@pytest.fixture
-def trust(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
 
 
 @pytest.mark.usefixtures("trust")
@@ -71,11 +55,7 @@ def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLCont
 @pytest.mark.usefixtures("trust")
 @pytest.mark.parametrize("half", [b"", b"HTTP/1.1 202 Acc", OK])
 def test_tls_that_ends_before_the_answer_is_an_error(trusted: ssl.SSLContext, half: bytes) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(half)
-
-    with speaking(say, trusted) as peer, pytest.raises(AnswerError, match="closed before"):
+    with speaking(saying(half), trusted) as peer, pytest.raises(AnswerError, match="closed before"):
         send(peer)
 
 

@@ -2,32 +2,20 @@
 
 import socket
 import ssl
-from pathlib import Path
 
 import pytest
 
 import dither
 from client.devices import Make
-from client.peers import PATIENCE, Peer, certificate, request_of, speaking
+from client.peers import PATIENCE, Peer, request_of, saying, speaking
 from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
 BODY = b'{"batch":"secret"}'
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("certificates")
-
-
-@pytest.fixture(scope="module")
-def trusted(certificates: Path) -> ssl.SSLContext:
-    return certificate(certificates, "trusted")
-
-
 @pytest.fixture(autouse=True)
-def environment(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
+def environment(trust: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -101,11 +89,8 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
 def test_without_the_apps_wish_the_environment_names_no_proxy(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
-
-    with speaking(lambda *_: None) as proxy, speaking(say, trusted) as collector:
+    accepting = saying(b"HTTP/1.1 202 Accepted\r\n\r\n")
+    with speaking(lambda *_: None) as proxy, speaking(accepting, trusted) as collector:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         client = make(transport=None, endpoint=collector.endpoint)
         client.record("mobile", True)

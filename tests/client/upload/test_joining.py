@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.joining import DEVICES, SCORES, Plan, Reply, Score, Together, Waiting, following, matched, observe
-from dither.upload import sender
+from dither.upload import uploader
 from dither.upload.schedule import UploadSchedule
 
 FLEETS = 3
@@ -17,7 +17,7 @@ BOUND = 18
 
 @pytest.fixture(autouse=True)
 def _no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "_LOOK", math.inf)  # nothing new comes, and a simulated look takes real time
+    monkeypatch.setattr(uploader, "_LOOK", math.inf)  # nothing new comes, and a simulated look takes real time
 
 
 def busy(wish: float | None, seconds: float = 0.0) -> Reply:

@@ -1,4 +1,4 @@
-"""When reports leave: each at a moment of its own, and all at once only if the host asks for that."""
+"""When reports leave, also after each answer: each at a moment of its own, and all at once only if the host asks."""
 
 import threading
 from pathlib import Path
@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, join_uploads, parts_on, sender_of
+from client.devices import Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
-from dither.upload.retry import BUSY, REFUSED, hold_of
-from dither.upload.schedule import UploadSchedule
+from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
@@ -135,16 +134,16 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     for name in ("mobile", "theme", "survey"):
         parts.record(name, True)
     clock = Clock()
-    sender = sender_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
-    assert sender.step() == 50.0
-    sender.flush()
-    assert (sender.step(), sender.flushing) == (0.0, True)
-    assert (sender.step(), sender.flushing) == (0.0, False), "the second was refused: the flush is over"
-    assert sender.step() == 50.0, "the third leaves at its own moment"
+    uploader = uploader_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
+    assert uploader.step() == 50.0
+    uploader.begin_flush()
+    assert (uploader.step(), uploader.flushing) == (0.0, True)
+    assert (uploader.step(), uploader.flushing) == (0.0, False), "the second was refused: the flush is over"
+    assert uploader.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
-    assert sender.step() == 30.0, "whoever asks in between does not make it leave"
-    sender.flush()
-    assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
+    assert uploader.step() == 30.0, "whoever asks in between does not make it leave"
+    uploader.begin_flush()
+    assert [uploader.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
 
@@ -158,9 +157,9 @@ def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_o
     clock = Clock()
     drawn = iter([0.1, 0.95, 0.5, 0.2, 0.5, 0.8, 0.3])
     schedule = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    sender = sender_of(parts, sent, schedule)
+    uploader = uploader_of(parts, sent, schedule)
     waits = []
-    while (wait := sender.step()) is not None:
+    while (wait := uploader.step()) is not None:
         waits.append(wait)
         clock.now += wait
     assert len(sent.bodies) == 4
@@ -180,8 +179,8 @@ def test_an_answer_lets_pauses_begin_again_with_the_shortest() -> None:
             return super().send(body)
 
     sent = Watched([UnreachableError("down"), 503, UnreachableError("down")])
-    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
-    while (wait := sender.step()) is not None:
+    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
+    while (wait := uploader.step()) is not None:
         clock.now += wait
     assert moments == [0, 120, 120 + 900, 120 + 900 + 120]
 
@@ -210,19 +209,10 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     for name in ("mobile", "theme", "survey"):
         earlier.record(name, True)
     sent = Script()
-    sender = sender_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    assert sender.resume()
-    assert [sender.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
+    uploader = uploader_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    assert uploader.choose_due()
+    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
     assert len(sent.bodies) == 1
-
-
-def test_a_new_report_waits_for_its_moment(make: Make) -> None:
-    sent = Script()
-    client = make(transport=sent, background=True, spread=1e6)
-    client.record("mobile", True)
-    client.close()  # its thread takes a step nevertheless, and then ends
-    join_uploads()
-    assert sent.bodies == []
 
 
 def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reached() -> None:
@@ -238,3 +228,25 @@ def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reac
 
     assert pauses(6, 1.0) == [120, 240, 480, 600, 600, 120]
     assert pauses(3, 0.0) == [0, 0, 0]
+
+
+def test_each_status_has_its_fate_and_retry_window() -> None:
+    statuses = range(100, 600)
+    assert {status for status in statuses if rule_for(status).fate == "sent"} == {200, 202}
+    assert {status for status in statuses if rule_for(status).fate == "dropped"} == {400, 410, 413, 415, 422}
+    kept = [status for status in statuses if rule_for(status).fate is None]
+    busy = {408, 425, 429, 502, 503, 504}
+    assert {status for status in kept if rule_for(status).window == BUSY} == busy
+    assert all(rule_for(status).window == REFUSED for status in {*kept} - busy)
+    assert {status for status in kept if rule_for(status).metric_only} == {404, 409}
+
+
+def test_delays_are_drawn_uniformly() -> None:
+    drawn = [uniform() for _ in range(2000)]
+    assert 0 <= min(drawn) <= max(drawn) < 1
+    assert 0.45 < sum(drawn) / len(drawn) < 0.55  # mean 0.5, standard error 0.0065
+
+
+def test_retry_after_is_rounded_up_and_capped() -> None:
+    wishes = (None, -5.0, 0.0, 1.0, 900.0, 900.5, 21_000.0, 1e9)
+    assert [hold_of(wish) for wish in wishes] == [0, 0, 0, 900, 900, 1800, 21_600, 21_600]

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dither.state.journal_records import Queued
-from dither.upload.retry import BUSY
-from dither.upload.schedule import UploadSchedule
+from dither.upload.schedule import BUSY, UploadSchedule
 
 CLIENTS = 5_000
 BIN = 10.0

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither.upload.retry import GONE
+from dither.upload.schedule import GONE
 from dither_server.app import collector_of, create_app
 from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally

@@ -1,6 +1,6 @@
 /**
  * Decide by the result of an upload whether a report was sent, is dropped or is kept, and when it is tried again;
- * the same as `client/dither/upload/retry.py`, which gives the reasons.
+ * the same as `client/dither/upload/schedule.py`, which gives the reasons.
  *
  * All times are in milliseconds.
  * @typedef {[base: number, cap: number]} RetryWindow The next try is spread over `base`, doubled each time, at most `cap`.

@@ -36,7 +36,7 @@ const MOST_SHOWN = 30;
 
 /**
  * Takes one report after the other from the outbox to the collector, by the rules of
- * `client/dither/upload/sender.py`.
+ * `client/dither/upload/uploader.py`.
  *
  * A report is claimed before its first byte leaves: it is stored as one that got no answer, so that no other tab
  * takes it, and a page that dies before the answer has already postponed it.

@@ -1,4 +1,4 @@
-"""Retries, and the thread that makes them."""
+"""Uploads: what becomes of a report by its answer, and the thread that makes the tries."""
 
 import threading
 from pathlib import Path
@@ -7,10 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, sender_of, upload_threads
+from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, upload_threads, uploader_of
 from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
-from dither.upload.sender import Sender
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -23,14 +22,6 @@ def test_every_retry_sends_identical_bytes(make: Make, failure: int | OSError) -
         assert client.status().dropped == 0
     assert sent.bodies == [body, body]
     assert client.status().sent == 1
-
-
-@pytest.mark.parametrize("status", [200, 202])
-def test_an_accepted_report_is_gone(make: Make, status: int) -> None:
-    client = make(transport=Script([status]))
-    client.record("mobile", True)
-    assert client.flush(60)
-    assert (client.status().sent, client.status().dropped, client.status().queued) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
@@ -101,18 +92,18 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     parts.record("mobile", True)
     parts.record("theme", "dark")
     now = [1000.0]
-    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
-    sender.flush()
-    assert (sender.step(), sender.flushing) == (0, False)
+    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
+    uploader.begin_flush()
+    assert (uploader.step(), uploader.flushing) == (0, False)
     now[0] += 899
     for _ in range(3):  # the other goes, and this one does not
-        sender.flush()
-        while sender.flushing:
-            sender.step()
+        uploader.begin_flush()
+        while uploader.flushing:
+            uploader.step()
     assert len(sent.bodies) == 2
     now[0] += 1
-    assert sender.step() == 0
-    assert sender.step() is None
+    assert uploader.step() == 0
+    assert uploader.step() is None
     assert sent.bodies[2] == sent.bodies[0]
 
 
@@ -120,7 +111,7 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     sent = Script()
     parts = parts_on(dither.MemoryState("on"))
     parts.record("mobile", True)
-    assert Sender(parts.journal, sent, lambda: False, parts.attempts).step() is None
+    assert uploader_of(parts, sent, permitted=lambda: False).step() is None
     assert sent.bodies == []
 
 
@@ -134,16 +125,16 @@ def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(mo
 
     parts = parts_on(dither.MemoryState("on"))
     parts.record("mobile", True)
-    monkeypatch.setattr("dither.upload.sender.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(parts.journal, "compact", lambda **_: 0.5)
     schedule = UploadSchedule(9.0, uniform=lambda: 0.25, clock=lambda: now[0])
-    sender = Sender(parts.journal, sent, permitted, parts.attempts, schedule=schedule)
+    uploader = uploader_of(parts, sent, schedule, permitted)
     for pause in (0.5, 0.5, 0.5, 0.5, 0.25, 0.0):
-        assert sender.step() == pause
+        assert uploader.step() == pause
         now[0] += pause
     assert set(looks) == {1000.0, 1002.25}
     assert len(sent.bodies) == 1
-    assert sender.step() == 0.5, "nothing is left, but the compaction is still to come"
+    assert uploader.step() == 0.5, "nothing is left, but the compaction is still to come"
 
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
@@ -152,9 +143,9 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     one.record("mobile", True)
     with FolderState(folder).sending() as ours:
         assert ours
-        assert sender_of(parts_on(folder), sent).step() == 1
+        assert uploader_of(parts_on(folder), sent).step() == 1
     assert sent.bodies == []
-    assert sender_of(parts_on(folder), sent).step() == 0
+    assert uploader_of(parts_on(folder), sent).step() == 0
     assert one.status().sent == 1
     assert one.flush(0)
 
@@ -190,15 +181,6 @@ def test_a_report_is_sent_in_the_background_and_the_thread_ends(make: Make) -> N
     assert client.status().sent == 1
 
 
-def test_a_report_of_an_earlier_run_is_sent_by_the_next(make: Make, folder: Path) -> None:
-    make(folder).record("mobile", True)
-    sent = Script()
-    client = make(folder, mode=None, transport=sent, background=True)
-    join_uploads()
-    assert len(sent.bodies) == 1
-    assert client.status().sent == 1
-
-
 def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     stuck = Stuck()
     client = make(folder, transport=stuck, background=True)
@@ -211,18 +193,6 @@ def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     stuck.release.set()
     join_uploads()
     assert make(folder).status().queued == 1
-
-
-def test_an_exception_of_the_transport_does_not_reach_the_host(make: Make) -> None:
-    class Broken:
-        def send(self, body: bytes) -> dither.Answer:
-            raise ZeroDivisionError
-
-    client = make(transport=Broken())
-    client.record("mobile", True)
-    assert not client.flush(60)
-    assert client.status().trouble == {"upload failed: ZeroDivisionError": 1}
-    assert client.status().queued == 1
 
 
 def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
@@ -248,15 +218,15 @@ def test_a_flush_ends_if_the_disk_fails(make: Make, monkeypatch: pytest.MonkeyPa
         raise OSError("no disk")
 
     monkeypatch.setattr(state, "sync", fail)
-    sender = sender_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    sender.flush()
+    uploader = uploader_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    uploader.begin_flush()
     with pytest.raises(OSError, match="no disk"):
-        sender.step()
+        uploader.step()
     assert not client.flush(60)
     assert client.status().trouble == {"upload failed: OSError": 1}
     monkeypatch.undo()
-    assert not sender.flushing
-    assert sender.step() == 60, "it leaves at its own moment"
+    assert not uploader.flushing
+    assert uploader.step() == 60, "it leaves at its own moment"
     assert sent.bodies == []
 
 
