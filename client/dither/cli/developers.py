@@ -153,7 +153,7 @@ def _papers(options: argparse.Namespace) -> int:
     Path(options.output).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
         write_whole(path, text)
-        left = len(texts[path].open())
+        left = texts[path].questions
         print(f"{path}: {counted(left, 'question')} for you to answer" if left else path)
     return 0
 
