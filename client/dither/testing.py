@@ -32,7 +32,7 @@ from dither_shared.wire import Batch, Report
 from . import forks
 from .client import Client
 from .core import ClientCore
-from .default import StandIn, standing_in
+from .default import standing_in
 from .settings import NONE_GIVEN, metrics_of, sealed_for, strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
@@ -98,7 +98,7 @@ class FakeCollector:
         return 202
 
 
-class Telemetry(StandIn):
+class Telemetry(Client):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
     ``metrics`` is a path or metrics by name. ``recorded`` returns the answers and events of the app, before any noise.
@@ -160,7 +160,7 @@ class Telemetry(StandIn):
         before = Client.__init__
         Client.__init__ = self._maker()  # type: ignore[method-assign]  # so that it is a Client that the app gets
         try:
-            with standing_in(self):
+            with standing_in(self, self.init):
                 yield
         finally:
             Client.__init__ = before  # type: ignore[method-assign]

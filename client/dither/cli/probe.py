@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Literal, NamedTuple
 
-from dither_shared.bounded_http import Address, Deadline, Stream, dial, exchange, request, resolve, secured
+from dither_shared.bounded_http import Address, Deadline, HttpAnswer, Stream, dial, exchange, request, resolve, secured
 from dither_shared.metrics.metric import Metric
 
 from ..reporting.bodies import SEALED, SealError, kind_for, sealer
@@ -60,29 +60,6 @@ class ProbeResult(NamedTuple):
     version: str = ""
 
 
-class Reply(NamedTuple):
-    """An answer: its status, its body (cut if it is too long), and the target of a redirection."""
-
-    status: int
-    body: bytes = b""
-    location: str = ""
-
-    @property
-    def document(self) -> Mapping[str, object]:
-        """The JSON object that it holds; an empty one if it holds none."""
-        try:
-            document = json.loads(self.body)
-        except (ValueError, RecursionError):
-            return {}
-        return document if isinstance(document, dict) else {}
-
-    @property
-    def problem(self) -> str:
-        """The last part of a problem's type, or "" if the answer is not one of dither's problems."""
-        kind = self.document.get("type")
-        return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
-
-
 def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[ProbeResult]:
     """Try a collector step by step; stop at the first failure that makes later steps impossible."""
     listed = list(metrics)
@@ -114,7 +91,7 @@ class _Attempt:
         self._deadline = deadline
         self._addresses: list[Address] = []
         self._open: Stream | None = None  # a connection that has carried no request yet
-        self._reply = Reply(0)
+        self._reply = HttpAnswer(0, {})
 
     def name(self) -> ProbeResult:
         """Look up the host's addresses."""
@@ -216,7 +193,7 @@ class _Attempt:
             return ProbeResult("token", "failed", f"{why}; on the collector's machine {make}")
         if self._reply.status == 403:
             return ProbeResult("token", "failed", "it has another role; a token of the role report is needed")
-        if self._reply.document.get("token") == "needed":
+        if _document(self._reply).get("token") == "needed":
             return ProbeResult("token", "ok", "it is accepted")
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
@@ -233,12 +210,12 @@ class _Attempt:
             reply = self._get(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
         except OSError as error:
             return found("failed", f"no answer came: {_words(error)}")
-        answer = reply.document
+        answer = _document(reply)
         if reply.status == 200 and answer.get("version") == metric.version and answer.get("reports") == "accepted":
             return found("ok", f"version {metric.version} is counted")
         if reply.status == 200 and answer.get("reports") == "disabled":
             return found("failed", "the operator has disabled it; devices stop reporting it for a month")
-        if reply.status == 404 and reply.problem == "unknown-version":
+        if reply.status == 404 and _problem(reply) == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
             return found("failed", f"version {metric.version} is not known there; {advice}")
         return found("failed", f"the answer is HTTP {reply.status}, which no collector sends here")
@@ -248,7 +225,7 @@ class _Attempt:
         if self._open is not None:
             self._open.close()
 
-    def _get(self, path: str, token: str | None) -> Reply:
+    def _get(self, path: str, token: str | None) -> HttpAnswer:
         """Return the answer to a GET, over the open connection or a new one."""
         fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Accept": "application/json"}
         fields |= {"Connection": "close"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
@@ -256,9 +233,9 @@ class _Attempt:
         while True:
             stream, self._open = self._open or self._connected(), None
             with closing(stream):
-                status, found, body = exchange(stream, question, _MOST_OF_A_BODY)
-            if status != _AGAIN or self._deadline.left() <= _PAUSE:
-                return Reply(status, body, found.get("location", ""))
+                answer = exchange(stream, question, _MOST_OF_A_BODY)
+            if answer.status != _AGAIN or self._deadline.left() <= _PAUSE:
+                return answer
             time.sleep(_PAUSE)
 
     def _connected(self) -> Stream:
@@ -269,16 +246,31 @@ class _Attempt:
         return all(ipaddress.ip_address(address.host.partition("%")[0]).is_loopback for address in self._addresses)
 
 
-def _is_collectors(reply: Reply) -> bool:
+def _document(reply: HttpAnswer) -> Mapping[str, object]:
+    """Return the JSON object in an answer's body; an empty one if there is none."""
+    try:
+        document = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _problem(reply: HttpAnswer) -> str:
+    """Return the last part of a problem's type, or "" if the answer is not one of dither's problems."""
+    kind = _document(reply).get("type")
+    return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
+
+
+def _is_collectors(reply: HttpAnswer) -> bool:
     """Return whether a working collector gave this answer to ``GET /v1/reports``."""
     if reply.status == 200:
-        return reply.document.get("collector") == "dither"
-    return (reply.status, reply.problem) in {(401, "unauthorized"), (403, "forbidden")}
+        return _document(reply).get("collector") == "dither"
+    return (reply.status, _problem(reply)) in {(401, "unauthorized"), (403, "forbidden")}
 
 
-def _why_none(reply: Reply, endpoint: Endpoint) -> str:
+def _why_none(reply: HttpAnswer, endpoint: Endpoint) -> str:
     """Return in words what answered if it is not a collector."""
-    problem, status = reply.problem, f"HTTP {reply.status}"
+    problem, status = _problem(reply), f"HTTP {reply.status}"
     path = f"is the path {endpoint.path} right?" if endpoint.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
         return "an older dither collector answers, which cannot be tested; upgrade it"
@@ -286,23 +278,23 @@ def _why_none(reply: Reply, endpoint: Endpoint) -> str:
         culprit = "the collector cannot read its database" if problem else "a proxy answers, but no collector behind it"
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
-        elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
+        elsewhere = plain(ascii(reply.fields.get("location", ""))[1:-1], _LONGEST) or "nowhere"
         return f"it redirects, and apps do not follow redirects ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks clients to retry later ({status})"
     return f"something answers ({status}), but it is not a dither collector; {path}"
 
 
-def _is_relay(reply: Reply) -> bool:
+def _is_relay(reply: HttpAnswer) -> bool:
     """Return whether an answer to ``GET /v1/sealed`` is a relay's."""
-    return bool(reply.document.get("relay") == "dither")
+    return bool(_document(reply).get("relay") == "dither")
 
 
-def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
+def _relay_words(reply: HttpAnswer, url: str) -> tuple[Literal["ok", "failed"], str]:
     """Return whether a relay at ``url`` gave this answer and, if not, what did, in words."""
-    if _is_relay(reply) or reply.problem == "method-not-allowed":
+    if _is_relay(reply) or _problem(reply) == "method-not-allowed":
         return "ok", f"a dither relay answers at {url}; it needs no token"
-    if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
+    if "pools" in _document(reply) or _problem(reply) in {"unauthorized", "forbidden"}:
         return "failed", (
             "a collector answers, not a relay: it would see addresses, and takes no sealed reports from devices; an "
             "app that seals its reports needs the address of a relay as endpoint"

@@ -11,7 +11,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from dither_shared.languages import ENGLISH, Language
 from dither_shared.standard_output import written_whole
@@ -23,13 +22,6 @@ from ..transparency.status_fields import MetricStatus, Status
 from .text import as_json, attempt_text, plain, table
 
 
-class Command(NamedTuple):
-    """A command: a function that returns the exit status, and whether it has ``--json``."""
-
-    run: Callable[[Client, argparse.Namespace], int]
-    json: bool = False
-
-
 def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry") -> int:
     """Run a user's command on an app's client; return the exit status: 0, 1 if it failed, 2 for a usage error.
 
@@ -39,15 +31,15 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     say = client.language
     parser = argparse.ArgumentParser(prog=program, description=say("help.program"))
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in USERS.items():
-        add_command(subparsers, name, command, say)
+    for name in USERS:
+        add_command(subparsers, name, say)
     try:
         options = parser.parse_args(arguments or ["status"])
     except SystemExit as end:  # argparse has printed a usage error, or the help
         return end.code if isinstance(end.code, int) else 2
     try:
         with written_whole(program):
-            return USERS[options.command].run(client, options)
+            return USERS[options.command](client, options)
     except SystemExit:  # the reader has closed the pipe, or the disk is full, which was already printed
         return 1
 
@@ -55,13 +47,12 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
 def add_command(
     subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
     name: str,
-    command: Command,
     say: Language = ENGLISH,
 ) -> argparse.ArgumentParser:
     """Add a command to a parser, with its help, and return its own parser."""
     about = say(f"help.{name}")
     parser = subparsers.add_parser(name, help=about, description=about)
-    if command.json:
+    if name in _WITH_JSON:
         parser.add_argument("--json", action="store_true", help=say("help.json"))
     if name == "on":
         parser.add_argument("--yes", action="store_true", help=say("help.yes"))
@@ -190,13 +181,16 @@ def _number(value: float | None, say: Language) -> str:
     return "-" if value is None else say.number(f"{value:.3g}")
 
 
-USERS = {
-    "status": Command(_status, json=True),
-    "preview": Command(_preview),
-    "sent": Command(_sent),
-    "ledger": Command(_ledger, json=True),
-    "on": Command(_choose),
-    "local": Command(_choose),
-    "off": Command(_choose),
-    "forget": Command(_forget),
+USERS: dict[str, Callable[[Client, argparse.Namespace], int]] = {
+    "status": _status,
+    "preview": _preview,
+    "sent": _sent,
+    "ledger": _ledger,
+    "on": _choose,
+    "local": _choose,
+    "off": _choose,
+    "forget": _forget,
 }
+"""The commands of users; each returns its exit status."""
+
+_WITH_JSON = frozenset({"status", "ledger"})

@@ -9,10 +9,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
@@ -33,7 +32,7 @@ _OURS = ("consent", "journal", "secret")
 
 
 @dataclass(frozen=True)
-class ReportedMetric:
+class _ReportedMetric:
     """A metric version that has reported."""
 
     name: str
@@ -65,7 +64,7 @@ class AppStatus:
     """The number of failed attempts since the last success."""
     held_up: str = ""
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
-    metrics: tuple[ReportedMetric, ...] = ()
+    metrics: tuple[_ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
 
@@ -107,54 +106,42 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     state = _ReadOnlyState(folder)
     consent = Permission(state, app, utc_today, diagnostics, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
-    known, problems = _Known(), []
+    known, problems = AppStatus(app=app, folder=str(folder), mode=consent.mode, decided_by=consent.decided_by), []
     try:
         journal.refresh()
-        known = _known_of(journal)
+        known = _with_journal(known, journal)
     except Exception as error:  # whatever a foreign journal contains
         problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
     attempts = Attempts(state, Diagnostics(), "")  # its corrections are not written
     attempts.conclude(older=_LONGEST_UPLOAD)
-    return AppStatus(
-        app=app,
-        folder=str(folder),
-        mode=consent.mode,
-        decided_by=consent.decided_by,
+    return replace(
+        known,
         last_attempt=attempts.last(),
         failed_attempts=attempts.failures(),
         held_up=attempts.held_up(),
         trouble=(*diagnostics.counts, *problems),
-        **known._asdict(),
     )
 
 
-class _Known(NamedTuple):
-    """What a journal holds of an app."""
-
-    waiting: int = 0
-    sealed: int = 0
-    shown: int = 0
-    sent: int = 0
-    dropped: int = 0
-    last_day: date | None = None
-    metrics: tuple[ReportedMetric, ...] = ()
-
-
-def _known_of(journal: Journal) -> _Known:
+def _with_journal(status: AppStatus, journal: Journal) -> AppStatus:
+    """Return the status with what the journal holds of the app."""
     outbox, accounts = journal.outbox, journal.ledger.accounts()
     waiting, shown = outbox.waiting(), outbox.waiting(local=True)
     days = [one.day for one in accounts]
     days += [one.day for one in (*waiting, *shown, *outbox.history())]
-    return _Known(
+    return replace(
+        status,
         waiting=len(waiting),
         sealed=outbox.sealed,
         shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,
         last_day=_day(max(days, default=0)),
-        metrics=tuple(ReportedMetric(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
+        metrics=tuple(
+            _ReportedMetric(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts
+        ),
     )
 
 
