@@ -12,8 +12,7 @@ from client.devices import METRICS, THEME, Make
 from dither.__main__ import main
 from dither.cli.compile import compiled_file, sentences
 from dither.cli.users import run
-from dither.consent.rules import decide
-from dither.consent.stopped import Stopped
+from dither.consent.rules import Stopped, decide
 from dither_shared import ParameterError
 from dither_shared.languages import Language
 
