@@ -71,10 +71,10 @@ def test_the_commands_speak_and_understand_the_language(
     assert "Telemetrie: ein (entschieden durch: Ihre eigene Wahl)" in capsys.readouterr().out
     client.record("mobile", True)
     for command, said in (
-        ("status", "1 Meldung gezogen"),
+        ("status", "1 Meldung erzeugt"),
         ("ledger", "Obergrenze"),
         ("off", "0 warten"),
-        ("forget", "Konto"),
+        ("forget", "Kontobuch"),
     ):
         assert run(client, [command]) == 0
         assert said in capsys.readouterr().out
