@@ -112,12 +112,11 @@ class Telemetry(Client):
         today: Callable[[], date] | None = None,
         strata: Mapping[str, object] = NONE_GIVEN,
     ) -> None:
-        own = _all_asked(_unsealed(metrics))
-        self.collector = FakeCollector(own)
+        self._own = _all_asked(_unsealed(metrics))
+        self.collector = FakeCollector(self._own)
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test if there are any at its end."""
-        self._own = own
-        self._known = set(own)
+        self._known = set(self._own)
         self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, ClientCore]] = []
         """The clients that it replaces, with their original cores."""
@@ -207,15 +206,15 @@ class Telemetry(Client):
 
     def _replace(self, client: Client) -> None:
         """Give a client a core that is harmless, unless it is closed."""
-        own = client._core
-        if own.stopped:
+        core, setup = client._core, client._core.setup
+        if core.stopped:
             return
-        harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._core = ClientCore(own.setup._replace(metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
+        harmless = _harmless(setup.app, today=setup.today, collector=self.collector)
+        client._core = ClientCore(setup._replace(metrics=_all_asked(_unsealed(setup.metrics)), **harmless))
         self._listen(client._core)
-        self.collector.define(own.setup.metrics)
-        self._known |= own.setup.metrics.keys()
-        self._others.append((client, own))
+        self.collector.define(setup.metrics)
+        self._known |= setup.metrics.keys()
+        self._others.append((client, core))
 
     def _listen(self, core: ClientCore) -> None:
         """Remember the answers and mistakes that a client is given."""
@@ -269,7 +268,7 @@ def _harmless(
 
 
 def _restore(client: Client, core: ClientCore) -> None:
-    """Give a client its own core again; if the app has closed it, close it."""
+    """Give a client its original core again; if the app has closed it, close it."""
     closed = bool(client._core.stopped)
     Client.close(client)
     client._core = core

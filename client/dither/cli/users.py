@@ -74,8 +74,8 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
     say = client.language
     rows: list[tuple[str, ...]] = [tuple(say("ledger.head").split("|"))]
     rows += [
-        (one.name, one.version, str(one.reports), say.number(f"{one.spent:.3g}"), _number(one.cap, say))
-        for one in metrics
+        (metric.name, metric.version, str(metric.reports), _number(metric.spent, say), _number(metric.cap, say))
+        for metric in metrics
     ]
     print(table(rows))
     return 0
@@ -156,24 +156,24 @@ def _status_text(status: Status, say: Language) -> str:
 
 
 _STATES = {"not asked this period": "state.unasked", "not accepted": "state.accepted"}
-"""Identifiers of the states that are not named as they are."""
+"""Identifiers of the texts of states that do not have the state's own name."""
 
 
 def _metric_text(metric: MetricStatus, say: Language) -> str:
     state = say(_STATES.get(metric.state, f"state.{metric.state}"))
     if metric.since and metric.state == "collected":
         state = say("status.since", state=state, day=metric.since)
-    asked = [say("status.reported", state=state, often=say(f"period.{metric.period}"))]
+    often = [say("status.reported", state=state, often=say(f"period.{metric.period}"))]
     if metric.one_of:
-        asked.append(say("status.survey", count=len(metric.one_of), names=", ".join(metric.one_of)))
+        often.append(say("status.survey", count=len(metric.one_of), names=", ".join(metric.one_of)))
     if metric.expires:
-        asked.append(say("status.until", day=metric.expires))
-    lines = [f"{metric.name}: {metric.description or say('missing.description')}", ", ".join(asked), metric.odds]
+        often.append(say("status.until", day=metric.expires))
+    lines = [f"{metric.name}: {metric.description or say('missing.description')}", ", ".join(often), metric.odds]
     if metric.in_the_clear:
         lines.append(say("status.clear", words=metric.in_the_clear))
     if metric.sealed_for:
         lines.append(say("status.sealed", key=metric.sealed_for))
-    drawn = say.count("status.drawn", metric.reports, spent=say.number(f"{metric.spent:.3g}"))
+    drawn = say.count("status.drawn", metric.reports, spent=_number(metric.spent, say))
     return "\n    ".join([*lines, metric.cost, drawn])
 
 

@@ -73,8 +73,8 @@ def decide(
 
 def automation_sign(environ: Mapping[str, str]) -> str:
     """Return in words the sign of continuous integration, or of a test, in the environment; "" if there is none."""
-    found = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
-    return next((f"{name} in the environment" for name in found), "")
+    signs = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
+    return next((f"{name} in the environment" for name in signs), "")
 
 
 def checked_mode(mode: str) -> Mode:

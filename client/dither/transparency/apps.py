@@ -1,8 +1,7 @@
 """Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Reading changes nothing, and no file is waited for. No lock is taken, except for a moment that of the sender, to see
-whether the process that took it long ago still has it. A folder that is not ours, or that cannot be read, is named and
-left alone.
+Reading changes nothing and waits for nothing. No lock is taken, except briefly the sender's, to see whether a process
+that took it long ago still holds it. A folder that is not ours, or that cannot be read, is named and left alone.
 """
 
 import os
@@ -182,10 +181,10 @@ class _ReadOnlyState(FolderState):
     def choice(self) -> ConsentChoice | None:
         """Return the user's choice, with the mode "" if it cannot be read; None if there is none."""
         try:
-            found = os.lstat(self._paths["consent"])
+            status = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
-        _check("consent", found)
+        _check("consent", status)
         return super().choice()
 
     def exists(self) -> bool:
@@ -208,10 +207,10 @@ class _ReadOnlyState(FolderState):
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records beyond ``cursor``."""
-        found = super().news(cursor)
-        if found is not None:
-            self.damaged = found.damaged + (0 if found.rewritten else self.damaged)
-        return found
+        news = super().news(cursor)
+        if news is not None:
+            self.damaged = news.damaged + (0 if news.rewritten else self.damaged)
+        return news
 
     def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
@@ -237,6 +236,6 @@ class _ReadOnlyState(FolderState):
         return Cursor(b"", self.size)
 
 
-def _check(name: str, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check(name: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise StateError(f"the {name} is not a plain file")
