@@ -194,11 +194,6 @@ class Telemetry(Client):
 
         return make
 
-    def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
-        """Remember an answer that any client was given, as it is now, because the app may change its list."""
-        kept = value.copy() if isinstance(value, list | set) else value
-        self._answers.append((metric, kept, stratum))
-
     def _heard(self, metric: str) -> list[tuple[object, str | None]]:
         if metric not in self._known:
             raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._known))}")
@@ -217,24 +212,20 @@ class Telemetry(Client):
         self._others.append((client, core))
 
     def _listen(self, core: ClientCore) -> None:
-        """Remember the answers and mistakes that a client is given."""
-        make_report = core.make_report
+        """Remember the answers, events and mistakes that a client is given."""
 
-        def listening(name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
-            with self._noting():
-                made: bool = make_report(name, value, given)
-            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], given))
-            return made
+        def heard(act: Callable[..., bool]) -> Callable[..., bool]:
+            def listening(name: str, value: object, *strata: Mapping[str, object]) -> bool:
+                with self._noting():
+                    made = act(name, value, *strata)
+                stratum = core.recorder.strata.label(core.setup.metrics[name], *(strata or (NONE_GIVEN,)))
+                kept = value.copy() if isinstance(value, list | set) else value  # the app may change it
+                self._answers.append((name, kept, stratum))
+                return made
 
-        take_event = core.take_event
+            return listening
 
-        def noticing(name: str, value: object) -> bool:
-            with self._noting():
-                made = take_event(name, value)
-            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], NONE_GIVEN))
-            return made
-
-        core.make_report, core.take_event = listening, noticing
+        core.make_report, core.take_event = heard(core.make_report), heard(core.take_event)
 
 
 _make = Client.__init__
