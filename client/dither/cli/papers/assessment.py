@@ -118,7 +118,14 @@ def _criteria(about: AppTelemetry) -> Sequence[Fact]:
         ),
         say(f"Large scale: {large}.", "operator.users"),
         say(
-            "Matching of data sets: no identifier is sent by which reports could be matched with other data.",
+            "Matching of data sets: no identifier is sent by which reports could be matched with other data"
+            + (
+                ", but reports that repeat a permanent answer may be matched with each other."
+                if about.repeated
+                else "."
+            ),
+            "metrics.permanent_epsilon",
+            "metrics.mechanism",
             ALIKE,
         ),
         say(f"Vulnerable people: {'yes, children' if op.children else 'none are declared'}.", "operator.children"),
@@ -166,13 +173,12 @@ def _risks(about: AppTelemetry) -> list[Fact]:
 
 
 def _thief(about: AppTelemetry) -> Fact:
-    guesses = any(metric.mechanism.memoised for metric in about.metrics)
     kept = (
         f"and what is kept unchanged for {', '.join(about.unchanged)}" if about.unchanged else "but no answer is stored"
     )
     return say(
         f"Somebody who holds the device's files learns which questions were answered and when, {kept}."
-        + (" With the device's secret they can test guesses of permanent answers." if guesses else ""),
+        + (" With the device's secret they can test guesses of permanent answers." if about.repeated else ""),
         "metrics.of",
         "metrics.permanent_epsilon",
         "metrics.mechanism",

@@ -238,7 +238,7 @@ def _types(about: AppTelemetry) -> list[Fact]:
 def _not_linked(about: AppTelemetry) -> Fact:
     if about.operator.address_log_days:
         text = "Logs keep network addresses for a while, so consider declaring the data as linked to an identity."
-    elif any(metric.mechanism.memoised for metric in about.metrics):
+    elif about.repeated:
         text = (
             "Not linked to an identity; but permanent answers may show that two reports come from one device, so"
             " consider declaring them as linked."

@@ -134,6 +134,7 @@ class AppTelemetry:
         self.metrics = list(metrics)
         self.sealed = any(metric.seal is not None for metric in self.metrics)
         self.unchanged = [metric.name for metric in self.metrics if keeps_unchanged(metric)]
+        self.repeated = [metric.name for metric in self.metrics if metric.mechanism.memoised]
         self.sensitive = [metric.name for metric in self.metrics if metric.tier == "sensitive"]
         if self.sealed and not operator.relay:
             raise ParameterError("relay", "missing, but metrics.toml has [seal]; say who runs the relay")
@@ -237,13 +238,12 @@ class AppTelemetry:
         return [say(f"Sent in the clear, not changed at random: {'; '.join(named)}.", "metrics.strata")]
 
     def _linked(self) -> list[Fact]:
-        named = ", ".join(one.name for one in self.metrics if one.mechanism.memoised)
-        if not named:
+        if not self.repeated:
             return []
         return [
             say(
-                f"For {named} a device repeats one permanent random answer. This bounds what many reports reveal, but"
-                " reports that repeat it may be recognized as coming from one device.",
+                f"For {', '.join(self.repeated)} a device repeats one permanent random answer. This bounds what many"
+                " reports reveal, but reports that repeat it may be recognized as coming from one device.",
                 "metrics.permanent_epsilon",
                 "metrics.mechanism",
                 "tests/client/test_linkage.py::test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one",
@@ -305,7 +305,7 @@ class AppTelemetry:
         """Return which true answers a device keeps."""
         if not self.unchanged:
             return "No true answer is kept."
-        return f"What is kept unchanged until it is reported, to form an answer: see {', '.join(self.unchanged)}."
+        return f"What is kept unchanged to form an answer, and for how long, is stated for {', '.join(self.unchanged)}."
 
     def _logs(self) -> Fact:
         days = self.operator.address_log_days
