@@ -31,14 +31,6 @@ from .cli.users import USERS, add_command
 from .client import Client
 from .upload.transport import Nowhere
 
-_OF_THE_DEVELOPER = {
-    "test": "check that a collector accepts an app's reports; no report is sent",
-    "lint": "check the definitions",
-    "catalogue": "print the questions as Markdown",
-    "audit": "attack the mechanisms, and fail if one leaks more than it declares",
-    "compile": "compile the definitions to JSON, for the client in JavaScript",
-    "papers": "write drafts of a privacy notice, a record of processing, a DPIA and other papers",
-}
 _ASKING = frozenset({"ledger", "on", "local"})
 """Commands that show or accept questions, and so need them."""
 
@@ -67,12 +59,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
-    if options.command in _OF_THE_DEVELOPER:
+    if options.command in DEVELOPERS:
         return DEVELOPERS[options.command](options)
     ask_whether_meant(options)
     if options.command == "status" and options.metrics is None:
         return show(options, environ)
-    return USERS[options.command].run(_client(options, environ), options)
+    return USERS[options.command](_client(options, environ), options)
 
 
 def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> Client:
@@ -94,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m dither", description="Show and control an app's telemetry as a user; test it as a developer."
     )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, user_command in USERS.items():
-        command = add_command(subparsers, name, user_command)
+    for name in USERS:
+        command = add_command(subparsers, name)
         command.add_argument("--metrics", required=name in _ASKING, metavar="FILE", help="the app's metrics.toml")
         _add_language(command)
         every = "; all apps of this user if left out" if name == "status" else ""
@@ -103,8 +95,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--state", metavar="FOLDER", help="read the app's state in this folder instead of the default one"
         )
-    for name, text in _OF_THE_DEVELOPER.items():
-        _ARGUMENTS[name](subparsers.add_parser(name, help=text, description=text))
+    for name, (add_arguments, about) in _OF_THE_DEVELOPER.items():
+        add_arguments(subparsers.add_parser(name, help=about, description=about))
     return parser
 
 
@@ -176,13 +168,16 @@ def _add_lint(command: argparse.ArgumentParser) -> None:
     command.add_argument("--app", metavar="NAME", help="check the app's name, too")
 
 
-_ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
-    "audit": _add_audit,
-    "catalogue": _add_catalogue,
-    "compile": _add_compile,
-    "lint": _add_lint,
-    "papers": _add_papers,
-    "test": _add_test,
+_OF_THE_DEVELOPER: Mapping[str, tuple[Callable[[argparse.ArgumentParser], None], str]] = {
+    "test": (_add_test, "check that a collector accepts an app's reports; no report is sent"),
+    "lint": (_add_lint, "check the definitions"),
+    "catalogue": (_add_catalogue, "print the questions as Markdown"),
+    "audit": (_add_audit, "attack the mechanisms, and fail if one leaks more than it declares"),
+    "compile": (_add_compile, "compile the definitions to JSON, for the client in JavaScript"),
+    "papers": (
+        _add_papers,
+        "write drafts of a privacy notice, a record of processing, a DPIA and other papers",
+    ),
 }
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
 from .consent.permission import Permission
-from .consent.rules import Consent
-from .consent.stopped import Stopped
+from .consent.rules import Consent, Stopped
 from .diagnostics import Diagnostics, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch

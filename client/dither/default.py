@@ -13,28 +13,21 @@ from .outcomes import Outcome, Timer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 _clients: list[Client] = []
 """The default client, if there is one."""
 
 
-class StandIn(Client):
-    """A client that takes the default client's place, as in tests (``standing_in``)."""
-
-    def init(self, *arguments: Any, **named: Any) -> Client:
-        """Replace ``dither.init``."""
-        raise NotImplementedError
-
-
-_stand_ins: list[StandIn] = []
+_stand_ins: list[tuple[Client, Callable[..., Client]]] = []
+"""Clients in the default client's place, as in tests, and what each puts in place of ``init``; the last one counts."""
 
 
 def _init(*arguments: Any, **named: Any) -> Client:
     """Make the default client and return it; the arguments are those of ``Client``. One made before is closed."""
     if _stand_ins:
-        return _stand_ins[-1].init(*arguments, **named)
+        return _stand_ins[-1][1](*arguments, **named)
     client = Client(*arguments, **named)
     for earlier in _clients:
         earlier.close()
@@ -63,7 +56,7 @@ else:
 
 def default_client() -> Client | None:
     """Return the default client, or None before ``init``."""
-    return next(iter([*_stand_ins[-1:], *_clients]), None)
+    return _stand_ins[-1][0] if _stand_ins else next(iter(_clients), None)
 
 
 def record(metric: str, value: object, **strata: object) -> None:
@@ -97,10 +90,10 @@ def timer(metric: str, **strata: object) -> Timer:
 
 
 @contextmanager
-def standing_in(telemetry: StandIn) -> Iterator[None]:
-    """Let ``telemetry`` be the default client, whatever ``init`` is called with; for tests."""
-    _stand_ins.append(telemetry)
+def standing_in(client: Client, init: Callable[..., Client]) -> Iterator[None]:
+    """Let ``client`` be the default client, and ``init`` replace ``dither.init``; for tests."""
+    _stand_ins.append((client, init))
     try:
         yield
     finally:
-        _stand_ins.remove(telemetry)
+        _stand_ins.remove((client, init))

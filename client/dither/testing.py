@@ -32,7 +32,7 @@ from dither_shared.wire import Batch, Report
 from . import forks
 from .client import Client
 from .core import ClientCore
-from .default import StandIn, standing_in
+from .default import standing_in
 from .settings import NONE_GIVEN, metrics_of, sealed_for, strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
@@ -98,7 +98,7 @@ class FakeCollector:
         return 202
 
 
-class Telemetry(StandIn):
+class Telemetry(Client):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
     ``metrics`` is a path or metrics by name. ``recorded`` returns the answers and events of the app, before any noise.
@@ -112,12 +112,11 @@ class Telemetry(StandIn):
         today: Callable[[], date] | None = None,
         strata: Mapping[str, object] = NONE_GIVEN,
     ) -> None:
-        own = _all_asked(_unsealed(metrics))
-        self.collector = FakeCollector(own)
+        self._own = _all_asked(_unsealed(metrics))
+        self.collector = FakeCollector(self._own)
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test if there are any at its end."""
-        self._own = own
-        self._known = set(own)
+        self._known = set(self._own)
         self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, ClientCore]] = []
         """The clients that it replaces, with their original cores."""
@@ -160,7 +159,7 @@ class Telemetry(StandIn):
         before = Client.__init__
         Client.__init__ = self._maker()  # type: ignore[method-assign]  # so that it is a Client that the app gets
         try:
-            with standing_in(self):
+            with standing_in(self, self.init):
                 yield
         finally:
             Client.__init__ = before  # type: ignore[method-assign]
@@ -195,11 +194,6 @@ class Telemetry(StandIn):
 
         return make
 
-    def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
-        """Remember an answer that any client was given, as it is now, because the app may change its list."""
-        kept = value.copy() if isinstance(value, list | set) else value
-        self._answers.append((metric, kept, stratum))
-
     def _heard(self, metric: str) -> list[tuple[object, str | None]]:
         if metric not in self._known:
             raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._known))}")
@@ -207,35 +201,31 @@ class Telemetry(StandIn):
 
     def _replace(self, client: Client) -> None:
         """Give a client a core that is harmless, unless it is closed."""
-        own = client._core
-        if own.stopped:
+        core, setup = client._core, client._core.setup
+        if core.stopped:
             return
-        harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._core = ClientCore(own.setup._replace(metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
+        harmless = _harmless(setup.app, today=setup.today, collector=self.collector)
+        client._core = ClientCore(setup._replace(metrics=_all_asked(_unsealed(setup.metrics)), **harmless))
         self._listen(client._core)
-        self.collector.define(own.setup.metrics)
-        self._known |= own.setup.metrics.keys()
-        self._others.append((client, own))
+        self.collector.define(setup.metrics)
+        self._known |= setup.metrics.keys()
+        self._others.append((client, core))
 
     def _listen(self, core: ClientCore) -> None:
-        """Remember the answers and mistakes that a client is given."""
-        make_report = core.make_report
+        """Remember the answers, events and mistakes that a client is given."""
 
-        def listening(name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
-            with self._noting():
-                made: bool = make_report(name, value, given)
-            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], given))
-            return made
+        def heard(act: Callable[..., bool]) -> Callable[..., bool]:
+            def listening(name: str, value: object, *strata: Mapping[str, object]) -> bool:
+                with self._noting():
+                    made = act(name, value, *strata)
+                stratum = core.recorder.strata.label(core.setup.metrics[name], *(strata or (NONE_GIVEN,)))
+                kept = value.copy() if isinstance(value, list | set) else value  # the app may change it
+                self._answers.append((name, kept, stratum))
+                return made
 
-        take_event = core.take_event
+            return listening
 
-        def noticing(name: str, value: object) -> bool:
-            with self._noting():
-                made = take_event(name, value)
-            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], NONE_GIVEN))
-            return made
-
-        core.make_report, core.take_event = listening, noticing
+        core.make_report, core.take_event = heard(core.make_report), heard(core.take_event)
 
 
 _make = Client.__init__
@@ -269,7 +259,7 @@ def _harmless(
 
 
 def _restore(client: Client, core: ClientCore) -> None:
-    """Give a client its own core again; if the app has closed it, close it."""
+    """Give a client its original core again; if the app has closed it, close it."""
     closed = bool(client._core.stopped)
     Client.close(client)
     client._core = core

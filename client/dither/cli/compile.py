@@ -1,4 +1,4 @@
-"""Compile definitions to JSON, for clients that cannot read TOML and calibrate mechanisms, such as that for browsers.
+"""Compile definitions to JSON, for clients that read no TOML and calibrate no mechanisms, such as the browsers' client.
 
 Each metric is one line: its question and its law in integers, and the words that ask people for consent. Metrics that
 need a permanent secret are refused, because a browser's storage can be cleared.
@@ -109,11 +109,11 @@ _OF_PAGES = (
     "fact.example",
     "missing.description",
 )
-"""What the client in JavaScript itself says; the rest is the element's, which has English of its own."""
+"""Texts of the client in JavaScript; all others are those of the element, which has its own in English."""
 
 
 def sentences(say: Language) -> dict[str, str]:
-    """Return the part of a catalogue that pages need, by identifiers; of other languages also what the element says."""
+    """Return the texts that pages need, by identifiers; in other languages than English, those of the element, too."""
     english = ENGLISH.texts
     more = [key for key in english if key.startswith(_OF_ELEMENTS) and say.texts[key] != english[key]]
     return {key: say.texts[key] for key in (*_OF_PAGES, *more)}

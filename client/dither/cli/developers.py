@@ -49,7 +49,7 @@ class Progress:
         self._terminal = self._stream.isatty()
         self._pause = _TERMINAL_PAUSE if self._terminal else _OTHER_PAUSE
         self._done = 0
-        self._told = clock() - (self._pause if self._terminal else 0)
+        self._shown = clock() - (self._pause if self._terminal else 0)
         self._width = 0
 
     def __enter__(self) -> Self:
@@ -65,9 +65,9 @@ class Progress:
         """Count this many more steps as done."""
         self._done += steps
         now = self._clock()
-        if now - self._told < self._pause:
+        if now - self._shown < self._pause:
             return
-        self._told = now
+        self._shown = now
         text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
         self._width = len(text) if self._terminal else 0  # before writing, because an interrupt may end that
         self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
@@ -95,7 +95,7 @@ def _catalogue(options: argparse.Namespace) -> int:
     return 0
 
 
-_ITS_OWN = (
+_SEPARATE_FILE = (
     "nothing is written; put the metrics for browsers into a separate file, and rename a metric there if it differs "
     "from that of other clients in more than its texts"
 )
@@ -113,7 +113,7 @@ def _compile(options: argparse.Namespace) -> int:
     for refusal in dict.fromkeys(refused):  # a seal applies to the whole file
         print(f"dither: {options.metrics}: {refusal}", file=sys.stderr)
     if refused:
-        print(f"dither: {_ITS_OWN}", file=sys.stderr)
+        print(f"dither: {_SEPARATE_FILE}", file=sys.stderr)
         return 2
     say = language_of(options.language)
     text = compiled_file(metrics, say)
@@ -153,7 +153,7 @@ def _papers(options: argparse.Namespace) -> int:
     Path(options.output).mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
         write_whole(path, text)
-        left = len(texts[path].open())
+        left = texts[path].questions
         print(f"{path}: {counted(left, 'question')} for you to answer" if left else path)
     return 0
 
@@ -167,9 +167,9 @@ def _audit(options: argparse.Namespace) -> int:
     audited = _audited(options)
     for number, (name, mechanism) in enumerate(audited, 1):
         with Progress(f"audit of {mechanism.name} ({number} of {len(audited)})", 2 * options.draws) as progress:
-            found = audit(mechanism, SystemEntropy(), options.draws, options.reports, drawn=progress.advance)
-        rows.append(_finding(name, found))
-        passed = passed and found.passed
+            finding = audit(mechanism, SystemEntropy(), options.draws, options.reports, drawn=progress.advance)
+        rows.append(_row(name, finding))
+        passed = passed and finding.passed
     print(table(rows))
     return 0 if passed else 1
 
@@ -181,17 +181,18 @@ def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
         return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
     if options.mechanism not in MECHANISMS:
         raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-    given = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta", "at_most")}
-    parameters = {key: value for key, value in given.items() if value is not None}
+    values = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta", "at_most")}
+    parameters = {key: value for key, value in values.items() if value is not None}
     family = MECHANISMS[options.mechanism]
     for key in parameters.keys() - family.keys:
         raise ParameterError(f"--{key.replace('_', '-')}", f"{family.name} has no such parameter")
     return [("-", family.configure(options.size, parameters))]
 
 
-def _finding(name: str, found: Finding) -> tuple[str, ...]:
-    numbers = (str(found.reports), f"{found.declared:.4f}", f"{found.lower_bound:.4f}", f"{found.confidence:g}")
-    return (name, found.mechanism, *numbers, found.event, "ok" if found.passed else "VIOLATION")
+def _row(name: str, finding: Finding) -> tuple[str, ...]:
+    numbers = (f"{finding.declared:.4f}", f"{finding.lower_bound:.4f}", f"{finding.confidence:g}")
+    verdict = "ok" if finding.passed else "VIOLATION"
+    return (name, finding.mechanism, str(finding.reports), *numbers, finding.event, verdict)
 
 
 def _test(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Lint: name what a definition lacks before it should be put to people."""
+"""Lint: find what a definition lacks before people are asked its question."""
 
 import re
 from collections.abc import Iterable, Iterator

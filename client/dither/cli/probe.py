@@ -1,4 +1,4 @@
-"""Probe: try a collector as an app would use it, and say in words what was found; no report is sent.
+"""Probe: try a collector as an app would use it, and state each result in words; no report is sent.
 
 Each step depends on the one before: the name, the connection, its encryption, the collector, the token, and then the
 version of each metric. If reports are sealed, a relay takes the collector's place and needs no token. Only a few known
@@ -9,11 +9,11 @@ import ipaddress
 import json
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Literal, NamedTuple
 
-from dither_shared.bounded_http import Address, Deadline, Stream, dial, exchange, request, resolve, secured
+from dither_shared.bounded_http import Address, Deadline, HttpAnswer, Stream, dial, exchange, request, resolve, secured
 from dither_shared.metrics.metric import Metric
 
 from ..reporting.bodies import SEALED, SealError, kind_for, sealer
@@ -49,38 +49,19 @@ _ADVICE = {
 }
 """By OpenSSL's number for what is wrong with a certificate."""
 
+_Step = Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
+_Result = Literal["ok", "warning", "failed"]
+_Finding = tuple[_Result, str]
+
 
 class ProbeResult(NamedTuple):
-    """What one step found; despite a warning, reports would arrive."""
+    """The result of one step; despite a warning, reports would arrive."""
 
-    step: Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
-    result: Literal["ok", "warning", "failed"]
+    step: _Step
+    result: _Result
     says: str
     metric: str = ""
     version: str = ""
-
-
-class Reply(NamedTuple):
-    """An answer: its status, its body (cut if it is too long), and the target of a redirection."""
-
-    status: int
-    body: bytes = b""
-    location: str = ""
-
-    @property
-    def document(self) -> Mapping[str, object]:
-        """The JSON object that it holds; an empty one if it holds none."""
-        try:
-            document = json.loads(self.body)
-        except (ValueError, RecursionError):
-            return {}
-        return document if isinstance(document, dict) else {}
-
-    @property
-    def problem(self) -> str:
-        """The last part of a problem's type, or "" if the answer is not one of dither's problems."""
-        kind = self.document.get("type")
-        return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 
 def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[ProbeResult]:
@@ -88,25 +69,28 @@ def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> I
     listed = list(metrics)
     sealed = kind_for(listed) is SEALED
     attempt = _Attempt(endpoint, token, Deadline(_SECONDS + len(listed)))
+    steps: list[tuple[_Step, Callable[[], _Finding]]] = [
+        ("name", attempt.name),
+        ("connection", attempt.connection),
+        ("encryption", attempt.encryption),
+        ("relay", attempt.relay) if sealed else ("collector", attempt.collector),
+    ]
     try:
-        for step in (
-            attempt.name,
-            attempt.connection,
-            attempt.encryption,
-            attempt.relay if sealed else attempt.collector,
-        ):
-            found = step()
-            yield found
-            if found.result == "failed":
+        for name, step in steps:
+            result, says = step()
+            yield ProbeResult(name, result, says)
+            if result == "failed":
                 return
-        yield ProbeResult("sealing", *_sealing_words(listed)) if sealed else attempt.token()
-        yield from map(attempt.pool if sealed else attempt.metric, listed)
+        yield ProbeResult("sealing", *_sealing(listed)) if sealed else ProbeResult("token", *attempt.token())
+        for metric in listed:
+            result, says = _at_a_relay(metric) if sealed else attempt.metric(metric)
+            yield ProbeResult("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
     finally:
         attempt.close()
 
 
 class _Attempt:
-    """One trial of a collector, with what its steps have found so far."""
+    """One trial of a collector, with what its steps have found so far; each returns its result, and why in words."""
 
     def __init__(self, endpoint: Endpoint, token: str | None, deadline: Deadline) -> None:
         self._endpoint = endpoint
@@ -114,48 +98,41 @@ class _Attempt:
         self._deadline = deadline
         self._addresses: list[Address] = []
         self._open: Stream | None = None  # a connection that has carried no request yet
-        self._reply = Reply(0)
+        self._reply = HttpAnswer(0, {})
 
-    def name(self) -> ProbeResult:
+    def name(self) -> _Finding:
         """Look up the host's addresses."""
         host = self._endpoint.host
         try:
             self._addresses = resolve(host, self._endpoint.port)
-        except socket.gaierror as error:
-            why = (
-                "the name is not known; is it spelled correctly?" if error.errno == socket.EAI_NONAME else _words(error)
-            )
-            return ProbeResult("name", "failed", f"{host}: {why}")
         except OSError as error:
-            return ProbeResult("name", "failed", f"{host}: {_words(error)}")
+            unknown = isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME
+            why = "the name is not known; is it spelled correctly?" if unknown else _words(error)
+            return "failed", f"{host}: {why}"
         first = self._addresses[0].host
         alone = "; that is this machine, and no other device can reach it" if self._is_local() else ""
-        return ProbeResult("name", "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone)
+        return "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone
 
-    def connection(self) -> ProbeResult:
+    def connection(self) -> _Finding:
         """Connect, and remember which address answered."""
         port = self._endpoint.port
         try:
-            self._open, found = dial(self._addresses, self._deadline)
+            self._open, address = dial(self._addresses, self._deadline)
         except ConnectionRefusedError:
-            return ProbeResult(
-                "connection", "failed", f"nobody listens at port {port}; is the collector running there?"
-            )
+            return "failed", f"nobody listens at port {port}; is the collector running there?"
         except TimeoutError:
-            return ProbeResult("connection", "failed", f"port {port} does not answer; is a firewall in between?")
+            return "failed", f"port {port} does not answer; is a firewall in between?"
         except OSError as error:
-            return ProbeResult("connection", "failed", f"port {port} cannot be reached: {_words(error)}")
-        self._addresses = [found]
-        return ProbeResult("connection", "ok", f"{found.host} answers at port {port}")
+            return "failed", f"port {port} cannot be reached: {_words(error)}"
+        self._addresses = [address]
+        return "ok", f"{address.host} answers at port {port}"
 
-    def encryption(self) -> ProbeResult:
+    def encryption(self) -> _Finding:
         """Agree on encryption, and verify the certificate."""
         if not self._endpoint.secure:
             if self._is_local():
-                return ProbeResult("encryption", "ok", "none, and none is needed on one machine")
-            return ProbeResult(
-                "encryption", "warning", "none; any network in between can read the reports and the token"
-            )
+                return "ok", "none, and none is needed on one machine"
+            return "warning", "none; any network in between can read the reports and the token"
         import ssl  # noqa: PLC0415 - a third of this program's start-up time, and not needed for http
 
         stream, self._open = self._open, None
@@ -163,92 +140,80 @@ class _Attempt:
             self._open = None if stream is None else secured(stream, self._endpoint.host)
         except ssl.SSLCertVerificationError as error:
             message = f"the certificate is not accepted: {plain(error.verify_message)}"
-            return ProbeResult("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
+            return "failed", message + _ADVICE.get(error.verify_code, "")
         except ssl.SSLError as error:
             why = "the server does not speak TLS; is it http, or another port?"
-            return ProbeResult("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
+            return "failed", f"{why} ({plain(error.reason or 'no reason given')})"
         except OSError as error:
-            why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
-            return ProbeResult("encryption", "failed", why)
-        return ProbeResult("encryption", "ok", f"the certificate is valid for {self._endpoint.host}, and in order")
+            return "failed", f"no agreement on TLS ({_words(error)}); is it http, or another port?"
+        return "ok", f"the certificate is valid for {self._endpoint.host}, and in order"
 
-    def collector(self) -> ProbeResult:
+    def collector(self) -> _Finding:
         """Ask whether a report would be accepted; the answer also shows whether this is a collector."""
         try:
             self._reply = self._get("/v1/reports", self._token)
         except OSError as error:
-            return ProbeResult("collector", "failed", f"no HTTP answer came: {_words(error)}")
+            return "failed", f"no HTTP answer came: {_words(error)}"
         if not _is_collectors(self._reply):
-            return ProbeResult("collector", "failed", self._relay_here() or _why_none(self._reply, self._endpoint))
-        return ProbeResult("collector", "ok", f"a dither collector answers at {self._endpoint.url}")
+            return "failed", self._relay_here() or _why_none(self._reply, self._endpoint)
+        return "ok", f"a dither collector answers at {self._endpoint.url}"
 
     def _relay_here(self) -> str:
         """Return a sentence if this is a relay, although the reports are not sealed; otherwise ""."""
         try:
-            there = self._reply.status == _NOT_FOUND and _is_relay(self._get(_PATH, None))
+            if self._reply.status != _NOT_FOUND or not _is_relay(self._get(_PATH, None)):
+                return ""
         except OSError:
             return ""
         seal = "it takes only sealed reports, and this metrics file has no seal key ([seal])"
-        return (
-            f"a dither relay answers, not a collector: {seal}; the operator of its collector has the key"
-            if there
-            else ""
-        )
+        return f"a dither relay answers, not a collector: {seal}; the operator of its collector has the key"
 
-    def relay(self) -> ProbeResult:
+    def relay(self) -> _Finding:
         """Ask at the path for sealed reports; a relay's answer differs from a collector's."""
         try:
             self._reply = self._get(_PATH, None)
         except OSError as error:
-            return ProbeResult("relay", "failed", f"no HTTP answer came: {_words(error)}")
-        return ProbeResult("relay", *_relay_words(self._reply, self._endpoint.url))
+            return "failed", f"no HTTP answer came: {_words(error)}"
+        return _relay_words(self._reply, self._endpoint.url)
 
-    def pool(self, metric: Metric) -> ProbeResult:
-        """Say that a relay cannot know whether the reports of a metric version would be counted."""
-        return ProbeResult("metric", "warning", f"{metric.name}: {_pool_words(metric)}", metric.name, metric.version)
-
-    def token(self) -> ProbeResult:
+    def token(self) -> _Finding:
         """Say whether the collector accepts the token, or asks for one."""
         given = self._token is not None
         if self._reply.status == 401:
             why = "it is not known here, or was revoked" if given else "one is needed, and none was given"
             make = "'dither-server token create --role report' makes one"
-            return ProbeResult("token", "failed", f"{why}; on the collector's machine {make}")
+            return "failed", f"{why}; on the collector's machine {make}"
         if self._reply.status == 403:
-            return ProbeResult("token", "failed", "it has another role; a token of the role report is needed")
-        if self._reply.document.get("token") == "needed":
-            return ProbeResult("token", "ok", "it is accepted")
+            return "failed", "it has another role; a token of the role report is needed"
+        if _document(self._reply).get("token") == "needed":
+            return "ok", "it is accepted"
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
         )
-        return ProbeResult("token", "ok", f"{nobody}; the given token was not checked" if given else nobody)
+        return "ok", f"{nobody}; the given token was not checked" if given else nobody
 
-    def metric(self, metric: Metric) -> ProbeResult:
+    def metric(self, metric: Metric) -> _Finding:
         """Ask whether the reports of a metric version would be counted."""
-
-        def found(result: Literal["ok", "failed"], says: str) -> ProbeResult:
-            return ProbeResult("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
-
         try:
             reply = self._get(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
         except OSError as error:
-            return found("failed", f"no answer came: {_words(error)}")
-        answer = reply.document
+            return "failed", f"no answer came: {_words(error)}"
+        answer = _document(reply)
         if reply.status == 200 and answer.get("version") == metric.version and answer.get("reports") == "accepted":
-            return found("ok", f"version {metric.version} is counted")
+            return "ok", f"version {metric.version} is counted"
         if reply.status == 200 and answer.get("reports") == "disabled":
-            return found("failed", "the operator has disabled it; devices stop reporting it for a month")
-        if reply.status == 404 and reply.problem == "unknown-version":
+            return "failed", "the operator has disabled it; devices stop reporting it for a month"
+        if reply.status == _NOT_FOUND and _problem(reply) == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
-            return found("failed", f"version {metric.version} is not known there; {advice}")
-        return found("failed", f"the answer is HTTP {reply.status}, which no collector sends here")
+            return "failed", f"version {metric.version} is not known there; {advice}"
+        return "failed", f"the answer is HTTP {reply.status}, which no collector sends here"
 
     def close(self) -> None:
         """Close the connection."""
         if self._open is not None:
             self._open.close()
 
-    def _get(self, path: str, token: str | None) -> Reply:
+    def _get(self, path: str, token: str | None) -> HttpAnswer:
         """Return the answer to a GET, over the open connection or a new one."""
         fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Accept": "application/json"}
         fields |= {"Connection": "close"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
@@ -256,9 +221,9 @@ class _Attempt:
         while True:
             stream, self._open = self._open or self._connected(), None
             with closing(stream):
-                status, found, body = exchange(stream, question, _MOST_OF_A_BODY)
-            if status != _AGAIN or self._deadline.left() <= _PAUSE:
-                return Reply(status, body, found.get("location", ""))
+                answer = exchange(stream, question, _MOST_OF_A_BODY)
+            if answer.status != _AGAIN or self._deadline.left() <= _PAUSE:
+                return answer
             time.sleep(_PAUSE)
 
     def _connected(self) -> Stream:
@@ -269,16 +234,31 @@ class _Attempt:
         return all(ipaddress.ip_address(address.host.partition("%")[0]).is_loopback for address in self._addresses)
 
 
-def _is_collectors(reply: Reply) -> bool:
+def _document(reply: HttpAnswer) -> Mapping[str, object]:
+    """Return the JSON object in an answer's body; an empty one if there is none."""
+    try:
+        document = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _problem(reply: HttpAnswer) -> str:
+    """Return the last part of a problem's type, or "" if the answer is not one of dither's problems."""
+    kind = _document(reply).get("type")
+    return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
+
+
+def _is_collectors(reply: HttpAnswer) -> bool:
     """Return whether a working collector gave this answer to ``GET /v1/reports``."""
     if reply.status == 200:
-        return reply.document.get("collector") == "dither"
-    return (reply.status, reply.problem) in {(401, "unauthorized"), (403, "forbidden")}
+        return _document(reply).get("collector") == "dither"
+    return (reply.status, _problem(reply)) in {(401, "unauthorized"), (403, "forbidden")}
 
 
-def _why_none(reply: Reply, endpoint: Endpoint) -> str:
+def _why_none(reply: HttpAnswer, endpoint: Endpoint) -> str:
     """Return in words what answered if it is not a collector."""
-    problem, status = reply.problem, f"HTTP {reply.status}"
+    problem, status = _problem(reply), f"HTTP {reply.status}"
     path = f"is the path {endpoint.path} right?" if endpoint.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
         return "an older dither collector answers, which cannot be tested; upgrade it"
@@ -286,23 +266,23 @@ def _why_none(reply: Reply, endpoint: Endpoint) -> str:
         culprit = "the collector cannot read its database" if problem else "a proxy answers, but no collector behind it"
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
-        elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
+        elsewhere = plain(ascii(reply.fields.get("location", ""))[1:-1], _LONGEST) or "nowhere"
         return f"it redirects, and apps do not follow redirects ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks clients to retry later ({status})"
     return f"something answers ({status}), but it is not a dither collector; {path}"
 
 
-def _is_relay(reply: Reply) -> bool:
+def _is_relay(reply: HttpAnswer) -> bool:
     """Return whether an answer to ``GET /v1/sealed`` is a relay's."""
-    return bool(reply.document.get("relay") == "dither")
+    return bool(_document(reply).get("relay") == "dither")
 
 
-def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
+def _relay_words(reply: HttpAnswer, url: str) -> _Finding:
     """Return whether a relay at ``url`` gave this answer and, if not, what did, in words."""
-    if _is_relay(reply) or reply.problem == "method-not-allowed":
+    if _is_relay(reply) or _problem(reply) == "method-not-allowed":
         return "ok", f"a dither relay answers at {url}; it needs no token"
-    if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
+    if "pools" in _document(reply) or _problem(reply) in {"unauthorized", "forbidden"}:
         return "failed", (
             "a collector answers, not a relay: it would see addresses, and takes no sealed reports from devices; an "
             "app that seals its reports needs the address of a relay as endpoint"
@@ -310,7 +290,7 @@ def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
     return "failed", f"something answers (HTTP {reply.status}), but it is not a dither relay; is the endpoint right?"
 
 
-def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], str]:
+def _sealing(metrics: Iterable[Metric]) -> _Finding:
     """Return whether this Python can seal reports of the metrics, and if not, why; without it an app is off."""
     keys = {metric.seal for metric in metrics if metric.seal is not None}
     try:
@@ -321,10 +301,10 @@ def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], 
     return "ok", f"reports are sealed here for {', '.join(sorted(key.fingerprint for key in keys))}"
 
 
-def _pool_words(metric: Metric) -> str:
+def _at_a_relay(metric: Metric) -> _Finding:
     """Return where to find out whether sealed reports of a metric are counted: no relay knows."""
-    asked = f"its collector does, at /v1/metrics/{metric.name}/versions/{metric.version}"
-    return f"a relay does not say whether version {metric.version} is counted; {asked}"
+    path = f"/v1/metrics/{metric.name}/versions/{metric.version}"
+    return "warning", f"a relay does not say whether version {metric.version} is counted; its collector does, at {path}"
 
 
 def _words(error: OSError) -> str:

@@ -52,22 +52,22 @@ def _data(value: object) -> object:
     elif is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(name): _data(one) for name, one in value.items()}
-    return [_data(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(name): _data(item) for name, item in value.items()}
+    return [_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def language_of(given: str) -> Language:
+def language_of(option: str) -> Language:
     """Return the language of an option: by its code, or by the texts of a TOML file. Raises ParameterError."""
-    if not given.endswith(".toml"):
-        return Language.of(given)
+    if not option.endswith(".toml"):
+        return Language.of(option)
     try:
-        return Language.of(dict(_flat(tomllib.loads(Path(given).read_text(encoding="utf-8")))))
+        return Language.of(dict(_flat(tomllib.loads(Path(option).read_text(encoding="utf-8")))))
     except OSError as error:
-        raise ParameterError(given, f"cannot be read: {error.strerror}") from None
+        raise ParameterError(option, f"cannot be read: {error.strerror}") from None
     except ParameterError as error:
-        raise error.within(f"{given}: ") from None
+        raise error.within(f"{option}: ") from None
     except ValueError as error:
-        raise ParameterError(given, f"not TOML in UTF-8: {error}") from None
+        raise ParameterError(option, f"not TOML in UTF-8: {error}") from None
 
 
 def _flat(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:

@@ -11,7 +11,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from dither_shared.languages import ENGLISH, Language
 from dither_shared.standard_output import written_whole
@@ -23,13 +22,6 @@ from ..upload.transport import PLAIN_HTTP
 from .text import as_json, attempt_text, plain, table
 
 
-class Command(NamedTuple):
-    """A command: a function that returns the exit status, and whether it has ``--json``."""
-
-    run: Callable[[Client, argparse.Namespace], int]
-    json: bool = False
-
-
 def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry") -> int:
     """Run a user's command on an app's client; return the exit status: 0, 1 if it failed, 2 for a usage error.
 
@@ -39,15 +31,15 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     say = client.language
     parser = argparse.ArgumentParser(prog=program, description=say("help.program"))
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in USERS.items():
-        add_command(subparsers, name, command, say)
+    for name in USERS:
+        add_command(subparsers, name, say)
     try:
         options = parser.parse_args(arguments or ["status"])
     except SystemExit as end:  # argparse has printed a usage error, or the help
         return end.code if isinstance(end.code, int) else 2
     try:
         with written_whole(program):
-            return USERS[options.command].run(client, options)
+            return USERS[options.command](client, options)
     except SystemExit:  # the reader has closed the pipe, or the disk is full, which was already printed
         return 1
 
@@ -55,13 +47,12 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
 def add_command(
     subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
     name: str,
-    command: Command,
     say: Language = ENGLISH,
 ) -> argparse.ArgumentParser:
     """Add a command to a parser, with its help, and return its own parser."""
     about = say(f"help.{name}")
     parser = subparsers.add_parser(name, help=about, description=about)
-    if command.json:
+    if name in _WITH_JSON:
         parser.add_argument("--json", action="store_true", help=say("help.json"))
     if name == "on":
         parser.add_argument("--yes", action="store_true", help=say("help.yes"))
@@ -83,8 +74,8 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
     say = client.language
     rows: list[tuple[str, ...]] = [tuple(say("ledger.head").split("|"))]
     rows += [
-        (one.name, one.version, str(one.reports), say.number(f"{one.spent:.3g}"), _number(one.cap, say))
-        for one in metrics
+        (metric.name, metric.version, str(metric.reports), _number(metric.spent, say), _number(metric.cap, say))
+        for metric in metrics
     ]
     print(table(rows))
     return 0
@@ -165,24 +156,24 @@ def _status_text(status: Status, say: Language) -> str:
 
 
 _STATES = {"not asked this period": "state.unasked", "not accepted": "state.accepted"}
-"""Identifiers of the states that are not named as they are."""
+"""Identifiers of the texts of states that do not have the state's own name."""
 
 
 def _metric_text(metric: MetricStatus, say: Language) -> str:
     state = say(_STATES.get(metric.state, f"state.{metric.state}"))
     if metric.since and metric.state == "collected":
         state = say("status.since", state=state, day=metric.since)
-    asked = [say("status.reported", state=state, often=say(f"period.{metric.period}"))]
+    often = [say("status.reported", state=state, often=say(f"period.{metric.period}"))]
     if metric.one_of:
-        asked.append(say("status.survey", count=len(metric.one_of), names=", ".join(metric.one_of)))
+        often.append(say("status.survey", count=len(metric.one_of), names=", ".join(metric.one_of)))
     if metric.expires:
-        asked.append(say("status.until", day=metric.expires))
-    lines = [f"{metric.name}: {metric.description or say('missing.description')}", ", ".join(asked), metric.odds]
+        often.append(say("status.until", day=metric.expires))
+    lines = [f"{metric.name}: {metric.description or say('missing.description')}", ", ".join(often), metric.odds]
     if metric.in_the_clear:
         lines.append(say("status.clear", words=metric.in_the_clear))
     if metric.sealed_for:
         lines.append(say("status.sealed", key=metric.sealed_for))
-    drawn = say.count("status.drawn", metric.reports, spent=say.number(f"{metric.spent:.3g}"))
+    drawn = say.count("status.drawn", metric.reports, spent=_number(metric.spent, say))
     return "\n    ".join([*lines, metric.cost, drawn])
 
 
@@ -190,13 +181,16 @@ def _number(value: float | None, say: Language) -> str:
     return "-" if value is None else say.number(f"{value:.3g}")
 
 
-USERS = {
-    "status": Command(_status, json=True),
-    "preview": Command(_preview),
-    "sent": Command(_sent),
-    "ledger": Command(_ledger, json=True),
-    "on": Command(_choose),
-    "local": Command(_choose),
-    "off": Command(_choose),
-    "forget": Command(_forget),
+USERS: dict[str, Callable[[Client, argparse.Namespace], int]] = {
+    "status": _status,
+    "preview": _preview,
+    "sent": _sent,
+    "ledger": _ledger,
+    "on": _choose,
+    "local": _choose,
+    "off": _choose,
+    "forget": _forget,
 }
+"""The commands of users; each returns its exit status."""
+
+_WITH_JSON = frozenset({"status", "ledger"})

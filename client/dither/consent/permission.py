@@ -108,7 +108,7 @@ class Permission:
         return "collected" if self.covers(consent, metric, today) else "not accepted"
 
     def pending(self, metrics: Iterable[Metric]) -> list[str]:
-        """Return the names of the metrics to ask the user about; none if the user, or somebody else, said no."""
+        """Return the names of the metrics to ask the user about; none if the user, or another authority, declined."""
         consent = self.consent()
         if consent.mode == "off" and consent.decided_by not in {UNASKED, LOST}:
             return []
@@ -133,17 +133,14 @@ class Permission:
             valid = before is not None and before.mode != "off" and not before.lost
             accepted.update(before.accepted or {} if before and valid else {})
             for metric in metrics:
-                own = self._terms_of(metric)[0]
-                accepted.setdefault(own, Accepted(metric.name, own, today))
+                shown = self._terms_of(metric)[0]
+                accepted.setdefault(shown, Accepted(metric.name, shown, today))
         self._state.choose(ConsentChoice(mode, accepted))
 
     def _accepted(self, consent: Consent, metric: Metric) -> Accepted | None:
         """Return the acceptance that covers ``metric`` as it is defined now, if there is one."""
         accepted = consent.accepted or {}
-        for one in self._terms_of(metric):
-            if one in accepted:
-                return accepted[one]
-        return None
+        return next((accepted[terms] for terms in self._terms_of(metric) if terms in accepted), None)
 
     def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
@@ -160,8 +157,8 @@ def _peek(environ: Mapping[str, str]) -> Callable[[], object]:
     names = "DO_NOT_TRACK", "DITHER"
     inside = getattr(environ, "_data", None)
     if environ is os.environ and isinstance(inside, dict):
-        one, two = map(os.environ.encodekey, names)
-        return lambda: (inside.get(one), inside.get(two))
+        first, second = map(os.environ.encodekey, names)
+        return lambda: (inside.get(first), inside.get(second))
     return lambda: tuple(map(environ.get, names))
 
 
@@ -188,12 +185,12 @@ class Policy:
         if self._path is None:
             return None
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
             return ""
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:
             self._mode, self._seen = _read(self._path, self._app), seen
         return self._mode

@@ -12,6 +12,9 @@ The first of these that is set decides:
 
 ``DITHER`` and a policy cover all metrics. The user's choice covers a metric only with the very terms that were shown
 and accepted; a metric that is new or has changed stays off until it is shown and accepted.
+
+A client draws nothing at all while it is ``Stopped``: it could not be created, the app has closed it, or its user has
+had everything deleted.
 """
 
 from __future__ import annotations
@@ -70,8 +73,8 @@ def decide(
 
 def automation_sign(environ: Mapping[str, str]) -> str:
     """Return in words the sign of continuous integration, or of a test, in the environment; "" if there is none."""
-    found = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
-    return next((f"{name} in the environment" for name in found), "")
+    signs = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
+    return next((f"{name} in the environment" for name in signs), "")
 
 
 def checked_mode(mode: str) -> Mode:
@@ -127,3 +130,55 @@ def _read(mode: str, source: str) -> Consent:
         return Consent(checked_mode(mode), source)
     except ParameterError:
         return Consent("off", f"{source}, which cannot be read")
+
+
+_CLOSED = "the app, which has closed this client"
+_FORGOTTEN = "the user, who deleted everything; agreeing again restarts collection"
+
+
+class Stopped:
+    """Why a client does nothing, whether new consent ends that, and how many answers were lost; true while it does.
+
+    Disabling a client overrides closing it, which overrides forgetting.
+    """
+
+    def __init__(self) -> None:
+        self.unrecorded = 0
+        """How many answers were given while the client was stopped."""
+        self._disabled = self._closed = self._forgotten = False
+        self.reason = ""
+        """Why, in words; "" if the client runs."""
+
+    def __bool__(self) -> bool:
+        return bool(self.reason)
+
+    def disable(self, reason: str) -> None:
+        """Stop the client for good, because it could not be created."""
+        self._disabled, self.reason = True, f"an error: telemetry is disabled in this program: {reason}"
+
+    def close(self) -> None:
+        """Stop the client for good, because the app has closed it."""
+        if not self._disabled:
+            self._closed, self.reason = True, _CLOSED
+
+    def forget(self) -> None:
+        """Stop the client until the user consents again."""
+        if not self:
+            self._forgotten, self.reason = True, _FORGOTTEN
+
+    def end(self) -> bool:
+        """Let the client run again if new consent can do that; return whether it did."""
+        ends = self._forgotten and not self._closed
+        if ends:
+            self._forgotten, self.reason = False, ""
+        return ends
+
+    @property
+    def disabled(self) -> bool:
+        """Whether the client could not be created."""
+        return self._disabled
+
+    @property
+    def lossy(self) -> bool:
+        """Whether answers were lost, or will be, although nobody wanted that."""
+        return self._disabled or (self._closed and self.unrecorded > 0)

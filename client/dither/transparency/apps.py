@@ -1,18 +1,16 @@
 """Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Reading changes nothing, and no file is waited for. No lock is taken, except for a moment that of the sender, to see
-whether the process that took it long ago still has it. A folder that is not ours, or that cannot be read, is named and
-left alone.
+Reading changes nothing and waits for nothing. No lock is taken, except briefly the sender's, to see whether a process
+that took it long ago still holds it. A folder that is not ours, or that cannot be read, is named and left alone.
 """
 
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
@@ -33,7 +31,7 @@ _OURS = ("consent", "journal", "secret")
 
 
 @dataclass(frozen=True)
-class ReportedMetric:
+class _ReportedMetric:
     """A metric version that has reported."""
 
     name: str
@@ -65,7 +63,7 @@ class AppStatus:
     """The number of failed attempts since the last success."""
     held_up: str = ""
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
-    metrics: tuple[ReportedMetric, ...] = ()
+    metrics: tuple[_ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
 
@@ -107,54 +105,42 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     state = _ReadOnlyState(folder)
     consent = Permission(state, app, utc_today, diagnostics, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
-    known, problems = _Known(), []
+    known, problems = AppStatus(app=app, folder=str(folder), mode=consent.mode, decided_by=consent.decided_by), []
     try:
         journal.refresh()
-        known = _known_of(journal)
+        known = _with_journal(known, journal)
     except Exception as error:  # whatever a foreign journal contains
         problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
     attempts = Attempts(state, Diagnostics(), "")  # its corrections are not written
     attempts.conclude(older=_LONGEST_UPLOAD)
-    return AppStatus(
-        app=app,
-        folder=str(folder),
-        mode=consent.mode,
-        decided_by=consent.decided_by,
+    return replace(
+        known,
         last_attempt=attempts.last(),
         failed_attempts=attempts.failures(),
         held_up=attempts.held_up(),
         trouble=(*diagnostics.counts, *problems),
-        **known._asdict(),
     )
 
 
-class _Known(NamedTuple):
-    """What a journal holds of an app."""
-
-    waiting: int = 0
-    sealed: int = 0
-    shown: int = 0
-    sent: int = 0
-    dropped: int = 0
-    last_day: date | None = None
-    metrics: tuple[ReportedMetric, ...] = ()
-
-
-def _known_of(journal: Journal) -> _Known:
+def _with_journal(status: AppStatus, journal: Journal) -> AppStatus:
+    """Return the status with what the journal holds of the app."""
     outbox, accounts = journal.outbox, journal.ledger.accounts()
     waiting, shown = outbox.waiting(), outbox.waiting(local=True)
     days = [one.day for one in accounts]
     days += [one.day for one in (*waiting, *shown, *outbox.history())]
-    return _Known(
+    return replace(
+        status,
         waiting=len(waiting),
         sealed=outbox.sealed,
         shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,
         last_day=_day(max(days, default=0)),
-        metrics=tuple(ReportedMetric(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
+        metrics=tuple(
+            _ReportedMetric(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts
+        ),
     )
 
 
@@ -195,10 +181,10 @@ class _ReadOnlyState(FolderState):
     def choice(self) -> ConsentChoice | None:
         """Return the user's choice, with the mode "" if it cannot be read; None if there is none."""
         try:
-            found = os.lstat(self._paths["consent"])
+            status = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
-        _check("consent", found)
+        _check("consent", status)
         return super().choice()
 
     def exists(self) -> bool:
@@ -221,10 +207,10 @@ class _ReadOnlyState(FolderState):
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records beyond ``cursor``."""
-        found = super().news(cursor)
-        if found is not None:
-            self.damaged = found.damaged + (0 if found.rewritten else self.damaged)
-        return found
+        news = super().news(cursor)
+        if news is not None:
+            self.damaged = news.damaged + (0 if news.rewritten else self.damaged)
+        return news
 
     def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
@@ -250,6 +236,6 @@ class _ReadOnlyState(FolderState):
         return Cursor(b"", self.size)
 
 
-def _check(name: str, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check(name: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise StateError(f"the {name} is not a plain file")

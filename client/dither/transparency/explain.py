@@ -18,7 +18,7 @@ MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
 
 _NO_SPAN = frozenset({"any", "set", "days", "weeks-since-first-use"})
-"""Those ``of`` that keep nothing of the current period but a report, or more than that period."""
+"""Values of ``of`` whose text names no period: the device keeps only a report, or data of more than one period."""
 
 _losses: dict[tuple[str, int], float] = {}
 
@@ -56,7 +56,7 @@ def _digits(epsilon: float, say: Language) -> str:
 
 
 def often(metric: Metric, say: Language = ENGLISH) -> str:
-    """Return in words how often a report is made, not regarding surveys."""
+    """Return in words how often a report is made, ignoring surveys."""
     return say(f"period.{metric.period}")
 
 
@@ -73,12 +73,12 @@ def reading(metrics: Mapping[str, Metric], body: bytes, say: Language = ENGLISH)
     ``metrics``.
     """
     try:
-        found = read(body)
-        metric, stratum = metrics.get(found.metric), found.stratum or ""
+        upload = read(body)
+        metric, stratum = metrics.get(upload.metric), upload.stratum or ""
         says = say("sealed.reads") if kind_of(body) is SEALED else ""
-        if metric is not None and metric.version == found.version:
+        if metric is not None and metric.version == upload.version:
             stratum = metric.strata.described(stratum) if metric.strata and stratum else stratum
-            row = found.row and Report.decode(found.row, metric.mechanism)
+            row = upload.row and Report.decode(upload.row, metric.mechanism)
             says = metric.question.reading(metric.mechanism, row, say) if row else says
         return "; ".join(filter(None, [says, stratum and say("clear.reads", stratum=stratum)]))
     except WireError:
@@ -86,7 +86,7 @@ def reading(metrics: Mapping[str, Metric], body: bytes, say: Language = ENGLISH)
 
 
 def relayed(metrics: Iterable[Metric], relay: str = "", say: Language = ENGLISH) -> str:
-    """Return in words who carries the reports of ``metrics`` and who sees what; "" if they are not sealed."""
+    """Return in words who forwards the reports of ``metrics`` and who sees what; "" if they are not sealed."""
     return " ".join(_relayed(metrics, relay, say))
 
 
@@ -145,9 +145,9 @@ def facts(metric: Metric, say: Language = ENGLISH) -> list[tuple[str, str]]:
     ]
 
 
-def named(found: Iterable[tuple[str, str]], say: Language = ENGLISH) -> list[tuple[str, str]]:
+def named(listed: Iterable[tuple[str, str]], say: Language = ENGLISH) -> list[tuple[str, str]]:
     """Return facts with their names in place of identifiers."""
-    return [(say(f"fact.{key}"), text) for key, text in found]
+    return [(say(f"fact.{key}"), text) for key, text in listed]
 
 
 def description(metric: Metric, say: Language = ENGLISH) -> str:
@@ -156,7 +156,7 @@ def description(metric: Metric, say: Language = ENGLISH) -> str:
 
 
 def _often(metric: Metric, say: Language) -> str:
-    """Return in words how often it is asked."""
+    """Return in words how often the question is asked."""
     survey, usual = metric.survey, often(metric, say)
     if metric.after:
         usual = say.count("period.after", metric.after, usual=usual)
@@ -167,7 +167,7 @@ def _often(metric: Metric, say: Language) -> str:
 
 
 def keeps_unchanged(metric: Metric) -> bool:
-    """Return whether something true stands on the device to form an answer, such as a count of events."""
+    """Return whether the device stores true data to form an answer, such as a count of events."""
     return metric.of not in {None, "any", "set"}
 
 
@@ -185,8 +185,8 @@ def _question(
     shown = [*facts(metric, say), ("example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body, say):
         shown.append(("reads", says))
-    if shut := _example_sealed(metric, body, today):
-        shown.append(("sealed", shut))
+    if in_seal := _example_sealed(metric, body, today):
+        shown.append(("sealed", in_seal))
     lines = [f"{metric.name}: {description(metric, say)}"]
     lines += [f"    {name}: {text}" for name, text in named(shown, say)]
     return "\n".join(lines)

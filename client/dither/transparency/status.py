@@ -9,8 +9,7 @@ from dither_shared.languages import ENGLISH, Language
 from dither_shared.metrics.metric import Metric
 
 from ..consent.permission import Permission
-from ..consent.rules import Consent
-from ..consent.stopped import Stopped
+from ..consent.rules import Consent, Stopped
 from ..diagnostics import Diagnostics
 from ..reporting.journal import Journal
 from ..reporting.ledger import Ledger, cap_of
@@ -34,18 +33,16 @@ def overview(
     say: Language = ENGLISH,
 ) -> Status:
     """Return the status of a client, from its parts."""
-    outbox, day = journal.outbox, today.toordinal()
-    unasked = _unasked(metrics := list(metrics), journal, recorder, day)
-
-    def of(metric: Metric) -> MetricStatus:
-        standing, since = permission.standing(consent, metric), permission.since(consent, metric)
-        return _metric_status(metric, journal.ledger, day, standing, since, say, asked=metric.name not in unasked)
-
+    outbox, day, listed = journal.outbox, today.toordinal(), list(metrics)
+    unasked = _unasked(listed, journal, recorder, day)
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
-        metrics=tuple(map(of, metrics)),
-        relayed=relayed(metrics, attempts.endpoint, say),
+        metrics=tuple(
+            _metric_status(metric, consent, permission, journal.ledger, day, say, asked=metric.name not in unasked)
+            for metric in listed
+        ),
+        relayed=relayed(listed, attempts.endpoint, say),
         queued=len(outbox.waiting()),
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,
@@ -86,9 +83,9 @@ def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> st
 
 
 def _metric_status(
-    metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, say: Language, *, asked: bool
+    metric: Metric, consent: Consent, permission: Permission, ledger: Ledger, today: int, say: Language, *, asked: bool
 ) -> MetricStatus:
-    mechanism = metric.mechanism
+    mechanism, state = metric.mechanism, permission.standing(consent, metric)
     if state == "collected":
         state = _hindrance(metric, ledger, today, asked=asked) or state
     return MetricStatus(
@@ -100,7 +97,7 @@ def _metric_status(
         tier=metric.tier,
         expires=metric.expires,
         state=state,
-        since=since,
+        since=permission.since(consent, metric),
         period=metric.period,
         one_of=() if metric.survey is None else metric.survey.metrics,
         in_the_clear="" if metric.strata is None else metric.strata.words(say),

@@ -32,8 +32,8 @@ class MetricStatus(NamedTuple):
     state: str
     """"collected", "not asked this period" (its survey asks this device another question), "off", "expired", "disabled"
     (by the collector, for a month), "spent" (its cap, or that of all metrics together, is reached, so that nothing more
-    is collected), "too new" (the device has been in use for
-    fewer days than ``after``), or "not accepted": it is new or has changed since the user was asked."""
+    is collected), "too new" (the device has been in use for fewer days than ``after``), or "not accepted": it is new or
+    has changed since the user was asked."""
     since: date | None
     """The day on which the user accepted it; None if the user did not, or if somebody else decides."""
     period: str

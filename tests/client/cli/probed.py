@@ -2,10 +2,10 @@
 
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
+from client.peers import speaking
 from dither.cli import probe
 from dither.cli.probe import ProbeResult
 from dither.upload.transport import Endpoint
@@ -19,31 +19,8 @@ Speak = Callable[[socket.socket], None]
 @contextmanager
 def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
     """Run a server that talks as it likes to each connection, and yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                connection.settimeout(20)
-                with suppress(OSError), connection:
-                    if context is None:
-                        speak(connection)
-                    else:
-                        with context.wrap_socket(connection, server_side=True) as secured:
-                            speak(secured)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
-            thread.join()
+    with speaking(lambda _, connection: speak(connection), context) as peer:
+        yield peer.port
 
 
 def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:

@@ -188,7 +188,7 @@ def test_what_is_no_fact_contains_no_setting() -> None:
 
 def test_each_draft_says_that_it_is_no_legal_advice() -> None:
     texts = [draft.text() for draft in drafts()]
-    assert all("It is no legal advice" in text for text in texts)
+    assert all("It is no legal advice" in text and "AppTelemetry" not in text for text in texts)
     assert len({draft.file for draft in drafts()}) == len(PAPERS)
 
 
@@ -209,9 +209,18 @@ def test_a_large_loss_is_called_one() -> None:
 def test_a_device_that_can_be_recognized_is_said_to_be() -> None:
     lasting = facts(definitions=DEFINITIONS["metrics.permanent_epsilon"][0])
     assert any("may be recognized as coming from one device" in fact.text for fact in lasting)
+    assert any("repeat a permanent answer may be matched with each other" in fact.text for fact in lasting)
     assert not any("may be recognized" in fact.text for fact in facts())
     logs = facts(replace(OPERATOR, address_log_days=3))
     assert any("consider declaring the data as linked" in fact.text for fact in logs)
+    assert any("network addresses, in logs for 3 days." in fact.text for fact in logs)
+
+
+def test_what_a_thief_of_the_device_learns_includes_what_is_kept_unchanged() -> None:
+    kept = facts(definitions=METRICS + 'of = "furthest"\n')
+    assert any(fact.text.endswith("and for how long, is stated for theme.") for fact in kept)
+    assert any("and when, and what is kept unchanged for theme." in fact.text for fact in kept)
+    assert any("and when, but no answer is stored." in fact.text for fact in facts())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hpke
 
 from client.cli.probed import OPEN, answering, found, last, listening
 from client.devices import MOBILE, THEME
+from client.peers import certificate
 from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
@@ -109,7 +110,7 @@ def test_a_limited_rate_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
 
 
-def test_an_unknown_host_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> NoReturn:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -119,17 +120,14 @@ def test_an_unknown_host_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is it spelled correctly?" in finding.says
 
 
-def test_a_port_without_listener_is_told() -> None:
+def test_a_port_without_listener_is_reported() -> None:
     with kept_port() as port:
         assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> ssl.SSLContext:
-    (tmp_path / "server.pem").write_text(CERTIFICATE)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "server.pem")
-    return context
+    return certificate(tmp_path, "server", "-addext", "subjectAltName=DNS:localhost")
 
 
 def test_a_trusted_certificate_is_ok_for_its_name_only(
@@ -145,14 +143,14 @@ def test_a_trusted_certificate_is_ok_for_its_name_only(
     assert "it belongs to another server" in finding.says
 
 
-def test_an_untrusted_certificate_is_told(context: ssl.SSLContext) -> None:
+def test_an_untrusted_certificate_is_reported(context: ssl.SSLContext) -> None:
     with listening(answering((200, OPEN)), context) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
     assert "its issuer is not an authority that this machine trusts" in finding.says
 
 
-def test_https_to_an_http_port_is_told() -> None:
+def test_https_to_an_http_port_is_reported() -> None:
     with listening(answering((400, ""))) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
@@ -221,27 +219,6 @@ def test_a_usage_error_is_one_line(given: list[str], capsys: pytest.CaptureFixtu
     told = capsys.readouterr()
     assert told.out == ""
     assert len(told.err.splitlines()) == 1
-
-
-CERTIFICATE = """\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgY5kGJYAO5OQjUfYx
-lhQt8TH2eOP6PR9pCQugE8qNlYehRANCAAR3k9gYZaAEjE2jpfrF35/Uvav/Wpd/
-lPS+ta6pIUNPLrt6y5ChnMg67mzWpXs/KGuA8cjIayJZK+Hx+NFqpHk5
------END PRIVATE KEY-----
------BEGIN CERTIFICATE-----
-MIIBljCCATugAwIBAgIUPBtFmXMuGg6QRXljJIPAcv98eGwwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTIyMDQ1OFoYDzIxMjYxMDI4
-MjIwNDU4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAAR3k9gYZaAEjE2jpfrF35/Uvav/Wpd/lPS+ta6pIUNPLrt6y5ChnMg6
-7mzWpXs/KGuA8cjIayJZK+Hx+NFqpHk5o2kwZzAdBgNVHQ4EFgQUG5dNt0e+tjhJ
-vGGwqwL/qt2j3qkwHwYDVR0jBBgwFoAUG5dNt0e+tjhJvGGwqwL/qt2j3qkwDwYD
-VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
-SQAwRgIhALpqzozL3m+qqzIqPSdFAFj52DL6X5oMP9V9GM/s1niIAiEA+hzIGK4i
-sR04NaiEUcqB3To/Boy2iSWbxy0OPUxRvZQ=
------END CERTIFICATE-----
-"""
-"""Of localhost, for a hundred years, with its key; for these tests alone."""
 
 
 SEALED = tuple(sealing({"theme": THEME, "mobile": MOBILE}).values())

@@ -12,8 +12,7 @@ from client.devices import METRICS, THEME, Make
 from dither.__main__ import main
 from dither.cli.compile import compiled_file, sentences
 from dither.cli.users import run
-from dither.consent.rules import decide
-from dither.consent.stopped import Stopped
+from dither.consent.rules import Stopped, decide
 from dither_shared import ParameterError
 from dither_shared.languages import Language
 
@@ -72,10 +71,10 @@ def test_the_commands_speak_and_understand_the_language(
     assert "Telemetrie: ein (entschieden durch: Ihre eigene Wahl)" in capsys.readouterr().out
     client.record("mobile", True)
     for command, said in (
-        ("status", "1 Meldung gezogen"),
+        ("status", "1 Meldung erzeugt"),
         ("ledger", "Obergrenze"),
         ("off", "0 warten"),
-        ("forget", "Konto"),
+        ("forget", "Kontobuch"),
     ):
         assert run(client, [command]) == 0
         assert said in capsys.readouterr().out

@@ -69,11 +69,6 @@ def test_nothing_is_said_where_nothing_is_sent_in_the_clear(make: Make) -> None:
     assert {metric.in_the_clear for metric in client.status().metrics} == {""}
 
 
-def test_the_catalogue_names_strata_as_sent_in_the_clear() -> None:
-    told = CLEAR.replace(": ", " | ")
-    assert f"| {told} |" in catalogue(STRATIFIED.values())
-
-
 def test_the_status_names_strata_as_sent_in_the_clear(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", *arguments]) == 0
     assert f"    {CLEAR[0].lower()}{CLEAR[1:]}\n" in capsys.readouterr().out
@@ -103,7 +98,7 @@ def test_the_words_on_a_number_and_its_stratum_stand_together(make: Make) -> Non
 
 
 @pytest.mark.parametrize("values", [["linux", "windows", "macos"], ["windows", "linux"], ["linux"]])
-def test_another_list_is_another_version_and_consent_is_asked_anew(
+def test_another_list_is_another_version_and_needs_new_consent(
     make: Make, folder: Path, calendar: Calendar, values: list[str]
 ) -> None:
     script = Script()

@@ -140,7 +140,7 @@ def test_what_is_filled_in_is_no_template() -> None:
     ("said", "meant"),
     [
         ("the user's choice", "Ihre eigene Wahl"),
-        ("CI in the environment: no user is present", "CI in der Umgebung: niemand sitzt davor"),
+        ("CI in the environment: no user is present", "CI in der Umgebung: kein Mensch bedient das Programm"),
         ("DITHER in the environment, which cannot be read", "DITHER in der Umgebung, nicht lesbar"),
         ("the administrator's policy file", "die Richtliniendatei der Administration"),
         ("an error: telemetry is disabled in this program: x", "an error: telemetry is disabled in this program: x"),

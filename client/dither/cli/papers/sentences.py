@@ -5,6 +5,7 @@ every app that embeds dither names a test of this project that checks it.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -21,16 +22,13 @@ from .operator import Operator
 
 _CONSENT = "tests/client/consent/test_rules.py::"
 _CONTROLS = "tests/client/transparency/test_controls.py::"
-_TRANSPORT = "tests/client/upload/test_transport.py::"
-_EXACT = (
-    "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon",
-    "tests/contract/test_law.py::test_cells_are_reported_with_the_stated_probabilities",
-)
-_NOTHING_STORED = (
-    "tests/server/test_process.py::test_who_sent_a_report_is_written_nowhere",
-    "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept",
-)
-_DEVICE = ("tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag",)
+OFF = _CONSENT + "test_off_draws_nothing_and_writes_nothing"
+FORGOTTEN = _CONTROLS + "test_forgetting_leaves_nothing_but_the_choice"
+ALIKE = "tests/client/upload/test_transport.py::test_all_requests_look_alike"
+NO_SENDER = "tests/server/test_process.py::test_who_sent_a_report_is_written_nowhere"
+ONLY_SUMS = "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept"
+EXACT = "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon"
+NO_VALUE = "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag"
 
 _MOST_IN_A_PAGE = 1_000
 """Reports that wait in a browser at most: ``MAX_REPORTS`` of ``client/js/src/reporting/ledger.js``."""
@@ -55,7 +53,7 @@ _KEYS = {
     "cost": _LOSS,
     "mixed": ("metrics.mixed", *_LOSS),
 }
-"""Of each fact that a user is shown before consent, the settings from which it follows."""
+"""For each fact that a user is shown before consent, the settings from which it follows."""
 
 
 class Fact(NamedTuple):
@@ -70,14 +68,15 @@ def say(text: str, *sources: str) -> Fact:
     return Fact(" ".join(text.split()), sources)
 
 
-class Open(str):
-    """A question that only the operator can answer."""
+def question(text: str) -> str:
+    """Return a paragraph with a question that only the operator can answer."""
+    return _TO_ANSWER + text
 
-    __slots__ = ()
 
+_TO_ANSWER = "**To answer:** "
 
 Part = str | Fact | Sequence[Fact]
-"""A heading or what a law asks, which states no fact of this app; a paragraph; or a list."""
+"""A heading, or a paragraph that states no fact of this app; a fact; or a list of facts."""
 
 
 class Draft(NamedTuple):
@@ -95,9 +94,10 @@ class Draft(NamedTuple):
             elif not isinstance(part, str):
                 yield from part
 
-    def open(self) -> list[str]:
-        """Return the questions that only the operator can answer."""
-        return [part for part in self.parts if isinstance(part, Open)]
+    @property
+    def questions(self) -> int:
+        """The number of questions that only the operator can answer."""
+        return sum(isinstance(part, str) and part.startswith(_TO_ANSWER) for part in self.parts)
 
     def text(self, *, sources: bool = False) -> str:
         """Return the paper as Markdown; with ``sources``, each fact is followed by what it follows from."""
@@ -109,8 +109,6 @@ class Draft(NamedTuple):
         for part in self.parts:
             if isinstance(part, Fact):
                 lines.append(shown(part))
-            elif isinstance(part, Open):
-                lines.append(f"**To answer:** {part}")
             elif isinstance(part, str):
                 lines.append(part)
             else:
@@ -135,12 +133,24 @@ class AppTelemetry:
         self.operator = operator
         self.metrics = list(metrics)
         self.sealed = any(metric.seal is not None for metric in self.metrics)
+        self.unchanged = [metric.name for metric in self.metrics if keeps_unchanged(metric)]
+        self.repeated = [metric.name for metric in self.metrics if metric.mechanism.memoised]
+        self.sensitive = [metric.name for metric in self.metrics if metric.tier == "sensitive"]
         if self.sealed and not operator.relay:
             raise ParameterError("relay", "missing, but metrics.toml has [seal]; say who runs the relay")
         if operator.relay and not self.sealed:
             raise ParameterError("relay", "given, but metrics.toml has no [seal], so no report goes through a relay")
 
-    def question(self, metric: Metric) -> list[Part]:
+    def say(self, template: str, *sources: str) -> Fact:
+        """Return a fact: names in braces are keys of operator.toml, from which, and from ``sources``, it follows."""
+        keys = [f"operator.{key}" for key in re.findall(r"{(\w+)}", template)]
+        return say(template.format_map(vars(self.operator)), *dict.fromkeys((*keys, *sources)))
+
+    def if_set(self, key: str, template: str) -> list[Part]:
+        """Return a list of one fact if the operator has set ``key``; otherwise an empty one."""
+        return [self.say(template)] if getattr(self.operator, key) else []
+
+    def _question(self, metric: Metric) -> list[Part]:
         """Return a metric's heading, and all that a user is shown of it before consent."""
         stated = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
         text = f"Mechanism: {metric.mechanism.name}, version {metric.version}"
@@ -150,26 +160,25 @@ class AppTelemetry:
 
     def questions(self) -> list[Part]:
         """Return the questions of all metrics."""
-        return [part for metric in self.metrics for part in self.question(metric)]
+        return [part for metric in self.metrics for part in self._question(metric)]
 
     def changed(self) -> Fact:
         """State what happens to an answer before it leaves."""
-        before = "sent" if any(map(keeps_unchanged, self.metrics)) else "kept or sent"
+        before = "sent" if self.unchanged else "kept or sent"
         return say(
             f"Each answer is changed at random on the device before it is {before} (local differential privacy), so"
             " that one report never shows for certain what a person answered. How much it can tell is stated for each"
             " question, and is exact.",
             "metrics.of",
-            *_EXACT,
+            EXACT,
+            "tests/contract/test_law.py::test_cells_are_reported_with_the_stated_probabilities",
         )
 
     def off(self) -> list[Fact]:
         """State who decides whether anything is collected, and how that ends."""
-        op = self.operator
         return [
             say(
-                "AppTelemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
-                _CONSENT + "test_off_draws_nothing_and_writes_nothing",
+                "Telemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.", OFF
             ),
             self._asked(),
             say(
@@ -177,9 +186,8 @@ class AppTelemetry:
                 " the person has seen and accepted it.",
                 "tests/client/consent/test_permission.py::test_a_metric_that_has_changed_is_not_what_was_accepted",
             ),
-            say(
-                f"To turn it off at any time, {op.withdraw}. Reports that wait on the device are then dropped.",
-                "operator.withdraw",
+            self.say(
+                "To turn it off at any time, {withdraw}. Reports that wait on the device are then dropped.",
                 _CONSENT + "test_withdrawn_consent_drops_what_waits",
             ),
         ]
@@ -203,7 +211,7 @@ class AppTelemetry:
             say(
                 "A report holds the name and version of the question, a random number that is used once, and the"
                 " changed answer. It holds no name, account or identifier of the device.",
-                _TRANSPORT + "test_all_requests_look_alike",
+                ALIKE,
             ),
             self._address(),
             *self._clear(),
@@ -217,21 +225,11 @@ class AppTelemetry:
         return [*found, say(text, "operator.endpoint")]
 
     def _address(self) -> Fact:
-        op = self.operator
+        seen = "As with every connection, it sees the device's network address and the time"
         if self.sealed:
-            return say(
-                f"Reports are sent to the relay at {op.endpoint}. As with every connection, it sees the device's"
-                " network address and the time.",
-                "operator.endpoint",
-                "seal.key",
-            )
-        return say(
-            f"Reports are sent to the collector at {op.endpoint}. As with every connection, it sees the device's"
-            " network address and the time; it stores neither.",
-            "operator.endpoint",
-            "seal.key",
-            *_NOTHING_STORED,
-        )
+            return self.say(f"Reports are sent to the relay at {{endpoint}}. {seen}.", "seal.key")
+        text = f"Reports are sent to the collector at {{endpoint}}. {seen}; it stores neither."
+        return self.say(text, "seal.key", NO_SENDER, ONLY_SUMS)
 
     def _clear(self) -> list[Fact]:
         named = [f"{one.name}: {one.strata.words()}" for one in self.metrics if one.strata is not None]
@@ -240,13 +238,12 @@ class AppTelemetry:
         return [say(f"Sent in the clear, not changed at random: {'; '.join(named)}.", "metrics.strata")]
 
     def _linked(self) -> list[Fact]:
-        named = ", ".join(one.name for one in self.metrics if one.mechanism.memoised)
-        if not named:
+        if not self.repeated:
             return []
         return [
             say(
-                f"For {named} a device repeats one permanent random answer. This bounds what many reports reveal, but"
-                " reports that repeat it may be recognized as coming from one device.",
+                f"For {', '.join(self.repeated)} a device repeats one permanent random answer. This bounds what many"
+                " reports reveal, but reports that repeat it may be recognized as coming from one device.",
                 "metrics.permanent_epsilon",
                 "metrics.mechanism",
                 "tests/client/test_linkage.py::test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one",
@@ -256,23 +253,21 @@ class AppTelemetry:
     def _relay(self) -> list[Fact]:
         if not self.sealed:
             return []
-        op = self.operator
-        if op.relay == op.name:
+        if self.operator.relay == self.operator.name:
             text = "We run both relay and collector, so the relay hides no address from us."
             return [say(text, "operator.relay", "operator.name", "seal.key")]
         return [
-            say(
-                f"The relay is run by {op.relay}. It sees address, time, question and what is sent in the clear,"
+            self.say(
+                "The relay is run by {relay}. It sees address, time, question and what is sent in the clear,"
                 " but not the answer, which is sealed for the collector. The collector sees the changed answer,"
                 " but not the address. This holds unless the two work together.",
-                "operator.relay",
                 "seal.key",
                 "tests/end_to_end/test_sealed.py::test_the_relay_sees_no_report_and_the_collector_no_address",
             )
         ]
 
     def kept(self) -> list[Fact]:
-        """State how long what is kept, from the device to backups."""
+        """State what is kept for how long, from the device to backups."""
         op = self.operator
         days, most = op.retention_days, _MOST_IN_A_PAGE if op.web else MAX_REPORTS
         sums = f"for {counted(days, 'day')}, and then deleted" if days else "without a limit"
@@ -284,19 +279,20 @@ class AppTelemetry:
                 "metrics.of",
                 "tests/client/reporting/test_outbox.py::test_old_reports_are_dropped_and_counted_on_the_device",
                 _CONTROLS + "test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted",
-                *_DEVICE,
+                NO_VALUE,
             ),
             say(
                 "On the device: the choice, and how much privacy was spent, are kept until the person deletes them.",
-                _CONTROLS + "test_forgetting_leaves_nothing_but_the_choice",
+                FORGOTTEN,
             ),
             say(
                 "At the collector: a report is added to the sum of its question and day, and is not kept once it"
                 " is counted. No network address, account or time of day is stored.",
-                *_NOTHING_STORED,
+                NO_SENDER,
+                ONLY_SUMS,
             ),
             say(
-                f"At the collector: random numbers of uploads, which prevent counting one twice, are kept for"
+                "At the collector: the random numbers of uploads, which prevent counting one twice, are kept for"
                 f" {counted(op.horizon_days, 'day')}.",
                 "operator.horizon_days",
             ),
@@ -306,24 +302,24 @@ class AppTelemetry:
         ]
 
     def _true_answers(self) -> str:
-        """Return which true answers stand on a device."""
-        named = [one.name for one in self.metrics if keeps_unchanged(one)]
-        if not named:
+        """Return which true answers a device keeps."""
+        if not self.unchanged:
             return "No true answer is kept."
-        return f"What is kept unchanged until it is reported, to form an answer: see {', '.join(named)}."
+        return f"What is kept unchanged to form an answer, and for how long, is stated for {', '.join(self.unchanged)}."
 
     def _logs(self) -> Fact:
         days = self.operator.address_log_days
-        if not days:
-            return say("No log with network addresses is kept in front of the collector.", "operator.address_log_days")
-        text = f"In front of the collector, logs with network addresses and times are kept for {counted(days, 'day')}."
+        text = "No log with network addresses is kept in front of the collector."
+        if days:
+            kept = counted(days, "day")
+            text = f"In front of the collector, logs with network addresses and times are kept for {kept}."
         return say(text, "operator.address_log_days")
 
     def _backups(self) -> Fact:
         days = self.operator.backup_days
-        if not days:
-            return say("No backups of the collector's database are kept.", "operator.backup_days")
-        text = f"Backups of the collector's database are kept for {counted(days, 'day')}, and hold what it held."
+        text = "No backups of the collector's database are kept."
+        if days:
+            text = f"Backups of the collector's database are kept for {counted(days, 'day')}, and hold what it held."
         return say(text, "operator.backup_days")
 
     def total(self) -> Fact:
@@ -338,12 +334,15 @@ class AppTelemetry:
             text += " That may leave no doubt for somebody who can put all reports of one device together."
         return say(text, *_LOSS)
 
-    def sensitive(self) -> Fact:
+    def about_people(self) -> Fact:
         """State which questions are about the person, by their tier."""
-        named = ", ".join(one.name for one in self.metrics if one.tier == "sensitive")
-        untold = ", ".join(one.name for one in self.metrics if one.tier is None)
-        text = f"Declared as being about the person who uses the app: {named or 'none'}."
-        return say(text + (f" Not declared: {untold}." if untold else ""), "metrics.tier")
+        undeclared = ", ".join(metric.name for metric in self.metrics if metric.tier is None)
+        text = f"Declared as being about the person who uses the app: {', '.join(self.sensitive) or 'none'}."
+        return say(text + (f" Not declared: {undeclared}." if undeclared else ""), "metrics.tier")
+
+    def legal_basis(self) -> Fact:
+        """State what allows the processing."""
+        return self.say("The legal basis is {legal_basis}.")
 
     def purposes(self) -> list[Fact]:
         """State what each question is asked for."""
