@@ -9,7 +9,7 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,14 +20,16 @@ from dither_shared import ParameterError
 from dither_shared.privacy.audit import lower_bound, upper_bound
 from dither_spool.workers import Map, here
 
-from .output.tables import ResultColumn, results_table
-from .trials.shares import Measures
+from .tables import ResultColumn, results_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 """One result: a number, a string or None per column. All rows of an experiment have the same columns."""
+
+Measures = Mapping[str, Any]
+"""The measures of a trial by name: numbers, or None if a measure is not defined."""
 
 _CHUNK = 16
 """Trials that are sent to a worker together, because sending each separately would cost more than running it."""

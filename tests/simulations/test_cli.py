@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
-from dither_simulations.options.common import users_list
-from dither_simulations.trials.mechanism_by_name import NAMES, named
+from dither_simulations.mechanism_by_name import NAMES, named
+from dither_simulations.options import users_list
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 

@@ -19,18 +19,10 @@ from dither_server.estimation.estimate import estimate
 from dither_shared import Mechanism, load_metrics
 from dither_simulations import collector as remote
 from dither_simulations.cli import main
-from dither_simulations.collector import (
-    Access,
-    CollectorError,
-    UnknownThereError,
-    collected,
-    fetch,
-    metric_of,
-    running_collector,
-)
+from dither_simulations.collector import Access, CollectorError, collected, fetch, metric_of, running_collector
+from dither_simulations.mechanism_by_name import named
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.mechanism_by_name import named
-from dither_simulations.trials.shares import device_entropy, device_tally
+from dither_simulations.samplers.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Distribution, Floats
 
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "400")
@@ -67,7 +59,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     with running_collector(lab, tmp_path) as collector:
         url = f"{collector.url}/?token={collector.token}"
         sent = collected(mechanism, POPULATION, 1.5, url, 0.9)
-        rows.append(symbols(mechanism, sent.frequency))
+        rows.append(symbols(mechanism, sent[0]))
         again = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url])
         other = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url, "-k", "6"])
         closed = CliRunner().invoke(main, [*ARGUMENTS, "--collector", collector.url])
@@ -154,10 +146,7 @@ def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], 
 
 
 def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(*_: object) -> None:
-        raise UnknownThereError("no")
-
-    monkeypatch.setattr(remote, "fetch", unknown)
+    monkeypatch.setattr(remote, "_got", lambda *_: (404, b'{"type": "urn:dither:problem:unknown-metric"}'))
     result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
     assert result.exit_code == 1
     assert "does not collect 10 of 10 metrics asked for" in result.stderr

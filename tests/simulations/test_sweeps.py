@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.experiments.error.accuracy import Cell, ShareAccuracy
-from dither_simulations.sweeps import SweepJournal, sweep
-from dither_simulations.trials.shares import Measures
+from dither_simulations.experiments.error.accuracy import Cell
+from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.sweeps import Measures, SweepJournal, sweep
 from dither_simulations.users.populations import Distribution
 from dither_spool.workers import workers
 from forkserver import run as run_python

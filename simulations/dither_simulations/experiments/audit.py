@@ -9,10 +9,18 @@ from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, SystemEntropy
 from dither_shared.counted import counted
 from dither_shared.privacy import audit as attacks
 
-from ..options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of, size_option
-from ..options.run import Run, run_options
-from ..output.tables import ResultColumn, results_table, value
-from ..trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..options import (
+    Run,
+    confidence_of,
+    epsilon_option,
+    mechanism_option,
+    permanent_option,
+    reports_of,
+    run_options,
+    size_option,
+)
+from ..tables import ResultColumn, results_table, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

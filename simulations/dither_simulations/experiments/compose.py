@@ -9,8 +9,7 @@ import click
 
 from dither_shared import ParameterError
 
-from ..options.common import plot_option
-from ..options.run import Run, run_options
+from ..options import Run, plot_option, run_options
 
 if TYPE_CHECKING:
     from .compose_bounds import NamedPart

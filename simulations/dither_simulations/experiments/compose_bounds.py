@@ -18,9 +18,9 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
 from dither_shared.privacy.wording import MEMOISATION
 
-from ..output.lines import PlotPanel, exact_line, lines_plot
-from ..output.tables import render
+from ..plots import PlotPanel, exact_line, lines_plot
 from ..sweeps import Row
+from ..tables import render
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](?P<reports>\d{{1,9}}))?")

@@ -6,17 +6,18 @@ import click
 
 from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
-from ..options.common import (
+from ..mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..options import (
+    Run,
     epsilon_option,
     mechanism_option,
     permanent_option,
     plot_option,
+    run_options,
     share,
     size_option,
     users_list,
 )
-from ..options.run import Run, run_options
-from ..trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:

@@ -18,9 +18,9 @@ from dither_server.analysis.shuffling.lattice import StepLaw, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 
-from ..output.lines import PlotPanel, exact_line, lines_plot
-from ..output.tables import ResultColumn, results_table, value
+from ..plots import PlotPanel, exact_line, lines_plot
 from ..sweeps import Row
+from ..tables import ResultColumn, results_table, value
 
 _CENTRES = 9
 """Thresholds are tried around 0 to 8 standard deviations from the mean."""

@@ -11,8 +11,7 @@ from dither_shared import DiscreteGaussian, DiscreteLaplace, DitheredResponse, E
 from dither_shared.mechanisms.numeric import NumericMechanism, TabulatedMechanism
 
 from ..users.populations import Counts, Floats, Population
-from .hashed import over_cohorts
-from .registry import joint_draws, responses, sample_tally
+from .registry import joint_draws, over_cohorts, responses, sample_tally
 
 
 @sample_tally.register

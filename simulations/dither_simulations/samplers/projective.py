@@ -34,8 +34,16 @@ from dither_shared.primitives.galois import field as galois_field
 from dither_shared.primitives.projective import Points, point_count, point_length
 
 from ..users.populations import Counts, Floats, Population, items_of
-from .hashed import bias_in, over_cohorts, positions
-from .registry import collision_bias, joint_draws, responses, sample_tally, signal_probability
+from .registry import (
+    bias_in,
+    collision_bias,
+    joint_draws,
+    over_cohorts,
+    positions,
+    responses,
+    sample_tally,
+    signal_probability,
+)
 
 
 @sample_tally.register

@@ -12,8 +12,7 @@ from dither_shared import Mechanism, ParameterError, PrivSet, SetResponse
 
 from ..users.populations import Counts, Floats, Population, set_item
 from ..users.sets import SetChain, SetLaw, SetList, members, patterns_in
-from .hashed import MAX_TABLE, over_cohorts
-from .registry import joint_draws, responses, sample_tally
+from .registry import MAX_TABLE, joint_draws, over_cohorts, responses, sample_tally
 
 
 @singledispatch

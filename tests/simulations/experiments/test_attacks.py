@@ -17,6 +17,7 @@ from scipy import stats
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, DiscoveryQuestion, Report, Shape
 from dither_simulations.cli import main
+from dither_simulations.experiments.attacks.permanent_draws import Bits, Subsets, distinct, permanent_draw, same_draw
 from dither_simulations.experiments.attacks.poisoning import (
     NumberPoisoning,
     SharePoisoning,
@@ -25,20 +26,10 @@ from dither_simulations.experiments.attacks.poisoning import (
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.series_attacks import (
-    Averaging,
-    Bits,
-    ChangeDetection,
-    Linkage,
-    Subsets,
-    distinct,
-    majority,
-    permanent_draw,
-    same_draw,
-)
+from dither_simulations.experiments.attacks.series import SeriesAttack, majority
 from dither_simulations.experiments.attacks.set_poisoning import SelectionPoisoning, StringPoisoning
+from dither_simulations.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
 from dither_simulations.sweeps import Row, sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
 
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
@@ -65,7 +56,7 @@ def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says
 
 
 def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
-    rows = sweep(Averaging(("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
+    rows = sweep(SeriesAttack("averaging", ("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
     for row in rows:
         assert row["theory"] is not None
         assert fits(row, row["theory"])
@@ -83,20 +74,20 @@ def beyond(rows: Sequence[Row]) -> list[Row]:
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
-    assert not beyond(sweep(Averaging(closed, (9,), devices=60, repeats=1)))
-    assert not beyond(sweep(Linkage(MEMOIZED, (5,), devices=60, repeats=1)))
-    assert not beyond(sweep(ChangeDetection(MEMOIZED, (5,), devices=40, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("averaging", closed, (9,), devices=60, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("linkage", MEMOIZED, (5,), devices=60, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
-    fresh, lasting = sweep(Linkage(("rappor",), (7,), devices=60, repeats=1, seed=2))
+    fresh, lasting = sweep(SeriesAttack("linkage", ("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
     assert fresh["bound"] == 1 / 60
     assert lasting["success"] > 0.9
 
 
 def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(ChangeDetection(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
+    (row,) = [row for row in sweep(SeriesAttack("change", ("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
     assert row["success"] > 0.9
 
 

@@ -11,11 +11,10 @@ from scipy import stats
 
 from dither_shared import ParameterError
 from dither_simulations.choices import LAWS, Law
-from dither_simulations.experiments.error.accuracy import ShareAccuracy
+from dither_simulations.experiments.error.shares import ShareAccuracy, expected, least_mse
+from dither_simulations.mechanism_by_name import CLOSED, named
 from dither_simulations.sweeps import seeds, sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.shares import expected, least_mse
-from dither_simulations.users.populations import Distribution, ListedAnswers, Population
+from dither_simulations.users.populations import Distribution, Population
 
 ZIPF = Distribution("zipf")
 PLAN = ShareAccuracy(
@@ -145,7 +144,7 @@ def test_open_domains_have_no_simple_theory_of_widths() -> None:
 
 
 def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
-    one, other = (ListedAnswers(Population(("a", "b"), np.array(counts))) for counts in ([10, 20], [11, 19]))
+    one, other = (Population(("a", "b"), np.array(counts)) for counts in ([10, 20], [11, 19]))
     plan = replace(SMALL, sizes=(2,), users=(30,), source=one)
     assert plan.identity() == replace(plan, source=one).identity()
     assert plan.identity() != replace(plan, source=other).identity()

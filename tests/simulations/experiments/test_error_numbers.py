@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
 from dither_simulations.experiments.error.numbers import NumberAccuracy
+from dither_simulations.mechanism_by_name import NUMERIC
 from dither_simulations.sweeps import sweep
-from dither_simulations.trials.mechanism_by_name import NUMERIC
 from dither_simulations.users.numbers import NumberColumn, NumberDistribution
 
 PLAN = NumberAccuracy(

@@ -14,8 +14,8 @@ from dither_server.reading.summaries.number_scale import Scale
 from dither_shared import ParameterError
 from dither_simulations.cli import main
 from dither_simulations.experiments.plan.numbers import NumberPlanner
+from dither_simulations.mechanism_by_name import named_numeric
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.mechanism_by_name import named_numeric
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered
 

@@ -13,7 +13,7 @@ from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require
 from dither_shared import parse_metrics
 from dither_shared.mechanisms.auto import choose
 from dither_simulations.cli import main
-from dither_simulations.experiments.plan.relay import RelayPlan
+from dither_simulations.experiments.plan.planner import RelayPlan
 from dither_simulations.experiments.plan.shares import SharePlanner
 
 

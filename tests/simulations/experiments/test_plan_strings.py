@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from dither_server.estimation.strings.reach import reach
 from dither_shared import PrivSet
 from dither_simulations.cli import main
-from dither_simulations.trials.mechanism_by_name import named
+from dither_simulations.mechanism_by_name import named
 
 
 def plan(kind: str, *arguments: str) -> Result:

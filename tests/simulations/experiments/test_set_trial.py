@@ -5,8 +5,8 @@ import pytest
 
 from dither_simulations.choices import Law
 from dither_simulations.experiments.error.selections import expected_sets, run_set_trial
+from dither_simulations.mechanism_by_name import SELECTIONS, named_selection
 from dither_simulations.sweeps import mean
-from dither_simulations.trials.mechanism_by_name import SELECTIONS, named_selection
 from dither_simulations.users.sets import ItemChances
 
 LAWS: tuple[Law, ...] = ("joint", "device")

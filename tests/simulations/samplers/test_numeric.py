@@ -8,10 +8,10 @@ import pytest
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_shared import DiscreteGaussian, DitheredResponse
 from dither_shared.mechanisms.numeric import NumericMechanism
+from dither_simulations.experiments.error.shares import affordable_law
+from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
 from dither_simulations.samplers import joint_draws, sample_tally
 from dither_simulations.samplers.numeric import _conditional
-from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.trials.shares import affordable_law
 from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {

@@ -23,13 +23,12 @@ from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
-from ...options.common import check_names, given_fields
-from ...output.lines import PlotLine, PlotPanel, lines_of, lines_plot
-from ...output.tables import ResultColumn, measured, value
+from ...mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
+from ...options import check_names, given_fields
+from ...plots import PlotLine, PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
-from ...sweeps import Experiment, Row, mean
-from ...trials.mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
-from ...trials.shares import Measures
+from ...sweeps import Experiment, Measures, Row, mean
+from ...tables import ResultColumn, measured, value
 from ...users.numbers import NumberDistribution
 from ...users.populations import Counts, Distribution, Floats, Population, numbered
 

@@ -34,23 +34,15 @@ from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 
 from ...choices import Attack
-from ...options.common import check_names
-from ...output.lines import PlotPanel, lines_of, lines_plot
-from ...output.tables import ResultColumn, value
+from ...experiments.error.strings import found_in
+from ...mechanism_by_name import DISCOVERING, SET_MECHANISMS, STRING_MECHANISMS, named, named_discovery, named_selection
+from ...options import check_names
+from ...plots import PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
-from ...samplers.hashed import cohort_shares
+from ...samplers.registry import cohort_shares
 from ...samplers.sets import sample_sets
-from ...sweeps import Row, success_rate
-from ...trials.mechanism_by_name import (
-    DISCOVERING,
-    SET_MECHANISMS,
-    STRING_MECHANISMS,
-    named,
-    named_discovery,
-    named_selection,
-)
-from ...trials.shares import Measures
-from ...trials.strings import found_in
+from ...sweeps import Measures, Row, success_rate
+from ...tables import ResultColumn, value
 from ...users.populations import WORDS, Counts, Floats, Population, apportion, listed, made_up, set_label, spelled, zipf
 from ...users.sets import ItemChances, SetLaw
 from .poisoning import Forgery, PoisoningAttack, SharePoisoning, best_symbols

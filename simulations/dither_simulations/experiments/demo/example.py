@@ -18,7 +18,7 @@ from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_shared import Metric, Report, parse_metrics
 
-from ...trials.shares import device_entropy
+from ...samplers.devices import device_entropy
 
 _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
 """The first day, a Monday; the number of weeks; and the number of weeks with the first version of ``theme``."""

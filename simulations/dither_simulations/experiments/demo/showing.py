@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dither_server.dashboard.publishing.editions import Asked
@@ -26,10 +28,10 @@ from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
-from ...output.plots import ComparedEstimates, estimates_plot, save
-from ...output.tables import render, write_bytes
-from ...trials.shares import device_entropy, device_tally
-from ...users.populations import Population
+from ...plots import COLOURS, FONT, GREY, figure_of, save
+from ...samplers.devices import device_entropy, device_tally
+from ...tables import render, write_bytes
+from ...users.populations import Floats, Population
 from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
 from .visitors import CHECKOUT, Tools, served
 
@@ -38,6 +40,63 @@ _MOST_SHOWN = 16
 
 _QUANTILES = (0.5, 0.95)
 """Two of the quantiles that an estimate has by default."""
+
+_BAR = "#C9C9C9"
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedEstimates:
+    """True values beside estimates of them; each column has one entry per label."""
+
+    labels: tuple[str, ...]
+    truth: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether each interval contains the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    def chosen(self, order: NDArray[np.intp]) -> "_ComparedEstimates":
+        """Return the rows of these indices, in their order."""
+        labels = tuple(self.labels[index] for index in order)
+        return _ComparedEstimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+
+    def times(self, factor: float) -> "_ComparedEstimates":
+        """Return all numbers times a factor: 100 makes percent of shares."""
+        columns = (factor * column for column in (self.truth, self.estimate, self.low, self.high))
+        return _ComparedEstimates(self.labels, *columns)
+
+
+def _estimates_plot(rows: _ComparedEstimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
+    """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
+    count = len(rows.labels)
+    figure, (axes,) = figure_of(1.35 + 0.31 * count)
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.36, right=0.95, top=1 - 0.72 / height, bottom=0.55 / height)
+    places = np.arange(count)
+    axes.barh(places, rows.truth, height=0.72, color=_BAR, zorder=1)
+    axes.hlines(places, rows.low, rows.high, color=COLOURS[0], linewidth=2.2, zorder=2)
+    axes.plot(rows.estimate, places, "o", color=COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks(places, [_shortened(label) for label in rows.labels])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlabel(unit)
+    figure.text(0.03, 1 - 0.24 / height, title, fontsize=FONT + 0.5, va="center", weight="bold")
+    second = 1 - 0.5 / height
+    figure.text(0.03, second, "bars: the truth", fontsize=FONT - 0.5, va="center", color=GREY)
+    legend = f"points: the estimate, {confidence:.0%} interval"
+    figure.text(0.36, second, legend, fontsize=FONT - 0.5, va="center", color=COLOURS[0])
+    return figure
+
+
+def _shortened(label: str, width: int = 24) -> str:
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")  # matplotlib reads a pair of $ as mathematics
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +109,8 @@ class _DemoAnswer:
 
     metric: Metric
     reports: int
-    rows: ComparedEstimates
-    shown: ComparedEstimates
+    rows: _ComparedEstimates
+    shown: _ComparedEstimates
     unit: str
     names: tuple[str, str]
     heads: tuple[str, str, str]
@@ -119,7 +178,7 @@ def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> _DemoA
 
 def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> _DemoAnswer:
     """Return the share of each answer that someone gives; the truly most frequent ones are shown, in percent."""
-    rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
+    rows = _ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
     shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
     held, name = len(rows.labels), metric.name
     title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
@@ -143,7 +202,7 @@ def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Ma
     held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
     truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
     columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
-    rows = ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
+    rows = _ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
     return _DemoAnswer(
         metric,
         reports,
@@ -288,7 +347,7 @@ def _print(answers: list[_DemoAnswer]) -> None:
 def _draw(answers: list[_DemoAnswer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
-        save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
+        save(_estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
     if quiet:
         return
     name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE

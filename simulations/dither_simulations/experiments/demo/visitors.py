@@ -21,7 +21,7 @@ from pathlib import Path
 from dither_shared import DitherError, ParameterError
 
 from ...collector import Person
-from ...output.tables import write_bytes
+from ...tables import write_bytes
 
 CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 """Where the client for JavaScript is, in a checkout."""

@@ -13,15 +13,16 @@ from dither_server.estimation.intervals.exact import exact_interval
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 
 from ...choices import Law
-from ...output.lines import Curve
-from ...output.tables import EPSILON, MECHANISM, measured, over_theory, parameter, value
+from ...experiments.error.shares import intervals, scores
+from ...mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
+from ...plots import Curve
+from ...samplers.devices import device_entropy, device_tally
 from ...samplers.sets import sample_sets
-from ...sweeps import Row
-from ...trials.mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
-from ...trials.shares import Measures, device_entropy, device_tally, intervals, scores
+from ...sweeps import Measures, Row
+from ...tables import EPSILON, MECHANISM, measured, over_theory, parameter, value
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
-from .accuracy import Cell, SizedAccuracy
+from .accuracy import Accuracy, Cell
 
 
 def run_set_trial(
@@ -68,7 +69,7 @@ def expected_sets(mechanism: Mechanism, people: SetLaw, users: int, confidence: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectionAccuracy(SizedAccuracy):
+class SelectionAccuracy(Accuracy):
     """Measures the error of every mechanism of sets; a person has at most ``at_most`` items.
 
     Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.

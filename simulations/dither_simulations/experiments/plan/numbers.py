@@ -20,10 +20,10 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import numeric_odds_sentence
 
-from ...output.tables import ResultColumn, value
+from ...experiments.error.numbers import least_variance
+from ...mechanism_by_name import named_numeric
 from ...sweeps import Row
-from ...trials.mechanism_by_name import named_numeric
-from ...trials.numbers import least_variance
+from ...tables import ResultColumn, value
 from .planner import IntervalPlanner, percent
 
 _FEW_VALUES = 16

@@ -18,16 +18,9 @@ from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 
-from ...output.tables import ResultColumn, value
+from ...mechanism_by_name import DISCOVERING, PER_ITEM, STRING_MECHANISMS, named, named_discovery, named_selection
 from ...sweeps import Row
-from ...trials.mechanism_by_name import (
-    DISCOVERING,
-    PER_ITEM,
-    STRING_MECHANISMS,
-    named,
-    named_discovery,
-    named_selection,
-)
+from ...tables import ResultColumn, value
 from .planner import IntervalPlanner, Planner, in_percent, percent, users_text, yes_or_no
 
 

@@ -1,10 +1,12 @@
 """Options, their parsing and their errors, shared by the commands of ``dither-sim``."""
 
+import functools
 import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +14,20 @@ import click
 from click.core import ParameterSource
 
 from dither_server.cli.main import LazyGroup
+from dither_server.cli.options import workers_options
 from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 
-from ..choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
+from .choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from matplotlib.figure import Figure
 
     from dither_shared import DiscoveryQuestion
+    from dither_spool.workers import Map
 
+    from .sweeps import Experiment, Row
 
 _GRID = "0.25:4:10"
 
@@ -282,19 +288,22 @@ discover_option = click.option(
 )
 
 
-def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[str]]) -> None:
-    """Raise ParameterError for an option that only other types have; ``own`` names the parameters of some types."""
+def refuse_others(
+    survey_type: SurveyType,
+    kinds: "Mapping[SurveyType, type[DataclassInstance]]",
+    more: Mapping[SurveyType, Collection[str]] | None = None,
+) -> None:
+    """Raise ParameterError for an option that only other types have.
+
+    A type has the options that are named as the fields of its class, and those that ``more`` names.
+    """
+    own = {kind: {field.name for field in fields(cls)}.union((more or {}).get(kind, ())) for kind, cls in kinds.items()}
     context = click.get_current_context()
     for option in context.command.params:
         types = [other for other, names in own.items() if option.name in names]
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if given and types and survey_type not in types:
             raise ParameterError(option.opts[-1], f"needs --type {' or '.join(types)}")
-
-
-def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
-    """Return the names of the fields of each type's class: the options that apply to it."""
-    return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
 
 
 def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,3 +316,97 @@ def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
     for name in names:
         if name not in known:
             raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What ``run_options`` read from the command line."""
+
+    seed: int = 0
+    jobs: int = 1
+    scheduler: str | None = None
+    as_json: bool = False
+    out: Path | None = None
+
+    @property
+    def part(self) -> Path | None:
+        """The file that keeps finished cells until all are finished."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
+
+    @contextmanager
+    def workers(self) -> Iterator["Map"]:
+        """Yield the ``Map`` that spreads the work."""
+        from dither_spool.workers import workers
+
+        with workers(self.jobs, self.scheduler) as run:
+            yield run
+
+    def sweep(self, experiment: "Experiment") -> "list[Row]":
+        """Run an experiment, with a progress bar on standard error if that is a terminal.
+
+        With ``out``, it resumes an earlier run that was killed, from ``<out>.part``.
+        """
+        from tqdm import tqdm
+
+        from .sweeps import SweepJournal, sweep
+
+        journal = None if self.part is None else SweepJournal(self.part, experiment.identity())
+        trials = len(experiment.cells()) * experiment.repeats
+        try:
+            with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:
+                rows = sweep(experiment, run, journal, bar.update)
+        finally:
+            if journal is not None:
+                journal.close()
+        return rows
+
+    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
+        """Run an experiment, and print, write and draw its results."""
+        rows = self.sweep(experiment)
+        self.show(rows, lambda: experiment.table(rows))
+        self.draw(plot, lambda: experiment.plot(rows))
+
+    def draw(self, path: Path | None, figure: "Callable[[], Figure]") -> None:
+        """Save a picture, if one was asked for."""
+        if path is not None:
+            from .plots import save
+
+            save(figure(), path)
+
+    def show(self, rows: "Sequence[Row]", text: Callable[[], str]) -> None:
+        """Print results, as JSON if requested and otherwise as ``text`` returns them; and write them."""
+        from .tables import json_rows, write_rows
+
+        click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
+        if self.out is not None and self.part is not None:
+            write_rows(self.out, rows)
+            self.part.unlink(missing_ok=True)
+
+
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--seed``, ``--jobs``, ``--scheduler``, ``--json`` and ``--out``; the command gets a ``Run``."""
+
+    @functools.wraps(command)
+    def with_run(*, seed: int, jobs: int, scheduler: str | None, as_json: bool, out: Path | None, **rest: Any) -> None:
+        command(run=Run(seed, jobs, scheduler, as_json, out), **rest)
+
+    return with_options(with_run, _OPTIONS)
+
+
+_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of all random draws: same seed, same numbers.",
+    ),
+    workers_options(" Results do not depend on it."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+    click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=new_file(".csv", ".json"),
+        help="Write the results to this file, .csv or .json. Run the command again to go on after an interruption.",
+    ),
+)

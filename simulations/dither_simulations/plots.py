@@ -1,12 +1,16 @@
 """Line plots: measured points with their interval as a band, theory dashed.
 
-A few lines share a panel, with their names at their ends; if there are many, each has its own small panel.
+A few lines share a panel, with their names at their ends; if there are many, each has its own small panel. The colours
+are those of Okabe and Ito (2008), which colour-blind people can distinguish.
 """
 
+import io
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +19,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from .plots import COLOURS, FONT, GREY, INK, figure_of
-from .tables import varies
+from dither_shared import ParameterError
+
+from .choices import FORMATS
+from .tables import varies, write_bytes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#666666"
+INK = "#222222"
+"""The text colour of names, because some of the colours are too light for text."""
+FONT = 11.5
+"""The font size in points, on a figure 5.8 inches wide: still 11 pixels high in a picture 400 pixels wide."""
 
 _MARKERS = "os^Dv<>PXhd"
 _GRID = "#E5E5E5"
@@ -327,3 +340,28 @@ def _named(parts: Sequence[str], values: Sequence[object]) -> str:
         f"{_LETTERS.get(part, '')}{f'{value:,}' if isinstance(value, int) else value}"
         for part, value in zip(parts, values, strict=True)
     )
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture atomically, in the format that its name asks for; raise ParameterError if that fails."""
+    if path.suffix not in FORMATS:
+        raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a script that the font lacks is drawn as boxes
+        figure.savefig(picture, format=path.suffix[1:], dpi=200)
+    write_bytes(path, picture.getvalue())
+
+
+def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure, 5.8 inches wide and ``height`` high, and its axes, one below the other."""
+    figure = Figure(figsize=(5.8, height))
+    FigureCanvasAgg(figure)
+    rows = [figure.add_subplot(panels, 1, number + 1) for number in range(panels)]
+    for axes in rows:
+        axes.tick_params(labelsize=FONT)
+        axes.xaxis.label.set_fontsize(FONT)
+        axes.yaxis.label.set_fontsize(FONT)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return figure, rows

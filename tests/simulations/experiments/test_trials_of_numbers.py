@@ -9,8 +9,7 @@ from scipy import stats
 from dither_server.estimation.numeric.estimate import Quantile
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.choices import Law, Spread
-from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.trials.numbers import (
+from dither_simulations.experiments.error.numbers import (
     _ranked,
     cut_mse,
     expected_numbers,
@@ -19,7 +18,8 @@ from dither_simulations.trials.numbers import (
     run_number_trial,
     spread_in,
 )
-from dither_simulations.trials.shares import Measures
+from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
+from dither_simulations.sweeps import Measures
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Floats
 

@@ -7,9 +7,10 @@ from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism
 from dither_simulations.choices import Law
-from dither_simulations.trials.mechanism_by_name import STRING_MECHANISMS, named, named_discovery
-from dither_simulations.trials.shares import Measures, drawn_tally
-from dither_simulations.trials.strings import Found, found_in, string_scores
+from dither_simulations.experiments.error.strings import Found, found_in, string_scores
+from dither_simulations.mechanism_by_name import STRING_MECHANISMS, named, named_discovery
+from dither_simulations.samplers.devices import drawn_tally
+from dither_simulations.sweeps import Measures
 from dither_simulations.users.populations import Population, apportion, listed, made_up, spelled, zipf
 
 HELD = made_up(200, "abcd", 6)

@@ -7,10 +7,7 @@ from scipy import stats
 from dither_server.estimation.estimate import estimate
 from dither_shared import CountMeanSketch, Mechanism, RandomizedResponse, Rappor, SymmetricUnary
 from dither_simulations.choices import STEPS, Law, Step
-from dither_simulations.samplers import Marginal, sample_support, sample_tally
-from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.shares import (
-    Measures,
+from dither_simulations.experiments.error.shares import (
     apply,
     divergence,
     estimated,
@@ -20,6 +17,9 @@ from dither_simulations.trials.shares import (
     recall,
     scores,
 )
+from dither_simulations.mechanism_by_name import CLOSED, named
+from dither_simulations.samplers import Marginal, sample_support, sample_tally
+from dither_simulations.sweeps import Measures
 from dither_simulations.users.populations import Population, numbered, zipf
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)
