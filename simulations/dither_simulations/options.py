@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ from dither_shared import DitherError, ParameterError
 from .choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from _typeshed import DataclassInstance
     from matplotlib.figure import Figure
 
@@ -210,21 +212,22 @@ def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path |
     return checked
 
 
-def plot_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--plot``."""
-    path = click.Path(dir_okay=False, path_type=Path)
-    return click.option(
-        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture to this file, as {', '.join(FORMATS)}."
-    )(command)
+FILE = click.Path(dir_okay=False, path_type=Path)
+"""The type of options for files that are read or written."""
+
+plot_option = click.option(
+    "--plot",
+    type=FILE,
+    callback=new_file(*FORMATS),
+    help=f"Write a picture to this file, as {', '.join(FORMATS)}.",
+)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--input`` and ``--column``."""
-    path = click.Path(dir_okay=False, path_type=Path)
+    about = "Read users from this CSV file, plain or gzipped; one row each."
     column = click.option("--column", metavar="NAME", help="Column of --input that holds the answers.")
-    return click.option(
-        "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
-    )(column(command))
+    return click.option("--input", "source", type=FILE, help=about)(column(command))
 
 
 def mechanism_option(names: Sequence[str], about: str) -> Callable[..., Any]:
@@ -333,16 +336,14 @@ class Run:
         """The file that keeps finished cells until all are finished."""
         return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
 
-    @contextmanager
-    def workers(self) -> Iterator["Map"]:
-        """Yield the ``Map`` that spreads the work."""
+    def workers(self) -> "AbstractContextManager[Map]":
+        """Return a context that yields the ``Map`` that spreads the work."""
         from dither_spool.workers import workers
 
-        with workers(self.jobs, self.scheduler) as run:
-            yield run
+        return workers(self.jobs, self.scheduler)
 
-    def sweep(self, experiment: "Experiment") -> "list[Row]":
-        """Run an experiment, with a progress bar on standard error if that is a terminal.
+    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
+        """Run an experiment, with a progress bar on a terminal, and print, write and draw its results.
 
         With ``out``, it resumes an earlier run that was killed, from ``<out>.part``.
         """
@@ -352,17 +353,12 @@ class Run:
 
         journal = None if self.part is None else SweepJournal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
-        try:
-            with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:
-                rows = sweep(experiment, run, journal, bar.update)
-        finally:
-            if journal is not None:
-                journal.close()
-        return rows
-
-    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
-        """Run an experiment, and print, write and draw its results."""
-        rows = self.sweep(experiment)
+        with (
+            closing(journal) if journal is not None else nullcontext(),
+            self.workers() as run,
+            tqdm(total=trials, unit="trial", disable=None, leave=False) as bar,
+        ):
+            rows = sweep(experiment, run, journal, bar.update)
         self.show(rows, lambda: experiment.table(rows))
         self.draw(plot, lambda: experiment.plot(rows))
 
@@ -405,7 +401,7 @@ _OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
     click.option(
         "--out",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         callback=new_file(".csv", ".json"),
         help="Write the results to this file, .csv or .json. Run the command again to go on after an interruption.",
     ),

@@ -284,16 +284,14 @@ Rows = Sequence[Mapping[str, Any]]
 class Curve:
     """A panel of a plot: the column that is drawn, and the rows to which it applies.
 
-    The band is the mean ± 1.96 standard errors or, with ``ends``, between two columns. ``theory`` is a column, too; by
-    default the measure's own, if it has one. A linear axis shows shares, from 0 to 1.
+    The band is the mean ± 1.96 standard errors; what theory expects is dashed, if it is known. A linear axis shows
+    shares, from 0 to 1.
     """
 
     name: str
     up: str
     log: bool = True
     takes: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    ends: tuple[str, str] | None = None
-    theory: str | None = None
     bounded: bool = True
 
     def panel(self, rows: Rows, across: str, parts: Sequence[str]) -> PlotPanel:
@@ -313,10 +311,8 @@ class Curve:
         both = list(zip(values, margins, strict=True))
         low = [max(value - margin, value / 100 if self.log else 0.0) for value, margin in both]
         high = [value + margin if self.log else min(value + margin, 1.0) for value, margin in both]
-        if self.ends is not None:
-            low, high = ([row[end] for row in rows] for end in self.ends)
-        theory = self.theory or f"{self.name}_theory"
-        return PlotLine(name, [row[across] for row in rows], values, low, high, [row.get(theory) for row in rows])
+        theory = [row.get(f"{self.name}_theory") for row in rows]
+        return PlotLine(name, [row[across] for row in rows], values, low, high, theory)
 
     def _limit(self, rows: Rows, across: str) -> tuple[str, Sequence[float], Sequence[float]] | None:
         """Return the lower bound, if there is one and it is the same for all lines."""

@@ -9,7 +9,7 @@ import click
 
 from dither_shared import ParameterError
 
-from ..options import Run, plot_option, run_options
+from ..options import FILE, Run, plot_option, run_options
 
 if TYPE_CHECKING:
     from .compose_bounds import NamedPart
@@ -52,7 +52,7 @@ def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
 )
 @click.option(
     "--metrics",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Add the metrics of this metrics.toml: their privacy loss for one device in --days.",
 )
 @click.option("--days", type=click.IntRange(1, 100_000), help="Days that --metrics are asked.  [default: 365]")

@@ -6,18 +6,9 @@ import click
 
 from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
+from .. import options
 from ..mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
-from ..options import (
-    Run,
-    epsilon_option,
-    mechanism_option,
-    permanent_option,
-    plot_option,
-    run_options,
-    share,
-    size_option,
-    users_list,
-)
+from ..options import Run, run_options
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -33,19 +24,19 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
 
 def _reports(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of reports, as many as the bounds allow: an option's callback."""
-    found = users_list(context, parameter, text)
+    found = options.users_list(context, parameter, text)
     if found and max(found) > MOST_REPORTS:
         raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the maximum for these bounds", param=parameter)
     return found
 
 
 @click.command()
-@mechanism_option(
+@options.mechanism_option(
     (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this mechanism; repeatable. [default: auto]"
 )
-@epsilon_option
-@size_option
-@permanent_option
+@options.epsilon_option
+@options.size_option
+@options.permanent_option
 @click.option(
     "-n",
     "--reports",
@@ -55,7 +46,9 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     show_default=True,
     help="Number of reports in a batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
 )
-@click.option("--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="The δ of each batch.")
+@click.option(
+    "--delta", callback=options.share, metavar="δ", default="1e-6", show_default=True, help="The δ of each batch."
+)
 @click.option(
     "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
 )
@@ -74,7 +67,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     help="Number of batches in which one device has that many reports.",
 )
 @run_options
-@plot_option
+@options.plot_option
 def shuffle(
     run: Run,
     names: tuple[str, ...],

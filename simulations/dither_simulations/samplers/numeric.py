@@ -8,10 +8,10 @@ import numpy as np
 
 from dither_server.tally.tally import Tally
 from dither_shared import DiscreteGaussian, DiscreteLaplace, DitheredResponse, Exponential
-from dither_shared.mechanisms.numeric import NumericMechanism, TabulatedMechanism
+from dither_shared.mechanisms.numeric import TabulatedMechanism
 
 from ..users.populations import Counts, Floats, Population
-from .registry import joint_draws, over_cohorts, responses, sample_tally
+from .registry import over_cohorts, responses, sample_tally
 
 
 @sample_tally.register
@@ -49,16 +49,6 @@ def _(mechanism: DiscreteGaussian, population: Population, rng: np.random.Genera
     for noise, some in enumerate(_multinomials(_noise(mechanism), population.counts, rng)):
         counts[noise : noise + mechanism.size] += some
     return Tally(population.counts.sum(keepdims=True), counts[np.newaxis])
-
-
-@joint_draws.register
-def _(mechanism: NumericMechanism, population: Population) -> float:
-    return mechanism.size * mechanism.cells
-
-
-@joint_draws.register
-def _(mechanism: DitheredResponse, population: Population) -> float:
-    return mechanism.cohorts * (mechanism.size + 2 * mechanism.cells)
 
 
 def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> Iterator[Counts]:

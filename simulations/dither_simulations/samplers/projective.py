@@ -92,12 +92,6 @@ def _(mechanism: LocalHashing, population: Population) -> float:
     return mechanism.cohorts * g**2 * vector_length(g, mechanism.size)
 
 
-@joint_draws.register
-def _(mechanism: HadamardCountMeanSketch, population: Population) -> float:
-    cohorts = mechanism.cohorts
-    return cohorts * (len(population.labels) + 2 * mechanism.cells * mechanism.cells.bit_length())
-
-
 def solutions(order: int, length: int, lanes: int, groups: Counts, rng: np.random.Generator) -> Counts:
     """Return how many users draw each y of GF(order)^length; shape (lanes, order^length).
 
@@ -212,12 +206,6 @@ def _(mechanism: ProjectiveBuckets, population: Population, rng: np.random.Gener
 @joint_draws.register
 def _(mechanism: ProjectiveGeometry, population: Population) -> float:
     return mechanism.cells * mechanism.order * point_length(mechanism.order, mechanism.size)
-
-
-@joint_draws.register
-def _(mechanism: ProjectiveBuckets, population: Population) -> float:
-    at_once = mechanism.cohorts * mechanism.cells * mechanism.order
-    return mechanism.cohorts * len(population.labels) + mechanism.length * min(population.users, at_once)
 
 
 def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:

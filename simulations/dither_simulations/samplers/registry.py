@@ -51,7 +51,7 @@ def sample_tally(mechanism: Mechanism, population: Population, rng: np.random.Ge
 
 @singledispatch
 def joint_draws(mechanism: Mechanism, population: Population) -> float:
-    """Return about how many binomial draws ``sample_tally`` makes, each some 60 ns."""
+    """Return about how many binomial draws ``sample_tally`` makes for listed values, each some 60 ns."""
     return mechanism.cohorts * mechanism.cells
 
 
@@ -293,10 +293,8 @@ def _(mechanism: BitFlip, population: Population, rng: np.random.Generator) -> T
     return Tally(reports, bits(float(mechanism.a), float(mechanism.b), marked, reports[:, np.newaxis], rng))
 
 
-@joint_draws.register(Rappor)
-@joint_draws.register(CountMeanSketch)
-@joint_draws.register(BitFlip)
-def _(mechanism: Mechanism, population: Population) -> float:
+@joint_draws.register
+def _(mechanism: BitFlip, population: Population) -> float:
     return mechanism.cohorts * (mechanism.cells + len(population.labels))
 
 

@@ -12,7 +12,7 @@ from dither_shared import Mechanism, ParameterError, PrivSet, SetResponse
 
 from ..users.populations import Counts, Floats, Population, set_item
 from ..users.sets import SetChain, SetLaw, SetList, members, patterns_in
-from .registry import MAX_TABLE, joint_draws, over_cohorts, responses, sample_tally
+from .registry import MAX_TABLE, over_cohorts, responses, sample_tally
 
 
 @singledispatch
@@ -54,16 +54,6 @@ def _(mechanism: PrivSet, people: SetLaw, users: int, rng: np.random.Generator) 
     chain = people.chain()
     counts = _listed_counts(mechanism, chain, rng.multinomial(users, chain.start), rng)
     return Tally(np.array([users]), counts[np.newaxis])
-
-
-@joint_draws.register
-def _(mechanism: SetResponse, population: Population) -> float:
-    return mechanism.cohorts * (mechanism.cells + len(population.labels))
-
-
-@joint_draws.register
-def _(mechanism: PrivSet, population: Population) -> float:
-    return mechanism.cells * (mechanism.subset + 1) * 3.0 * len(population.labels)
 
 
 def _listed_counts(mechanism: PrivSet, chain: SetChain, users: Counts, rng: np.random.Generator) -> Counts:

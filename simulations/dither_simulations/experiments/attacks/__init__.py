@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ... import options
 from ...choices import ATTACKS, MAX_SIZE, SurveyType
 from ...mechanism_by_name import (
     CLOSED,
@@ -16,30 +17,13 @@ from ...mechanism_by_name import (
     SET_MECHANISMS,
     STRING_MECHANISMS,
 )
-from ...options import (
-    Commands,
-    Run,
-    at_most_option,
-    discover_option,
-    epsilon_option,
-    mechanism_option,
-    once,
-    plot_option,
-    positive,
-    refuse_others,
-    reports_of,
-    run_options,
-    shares_of,
-    type_option,
-    users_of,
-    with_options,
-)
+from ...options import Run, run_options
 
 _INDEXED_MEMOIZED = tuple(name for name in MEMOIZED if name in {*CLOSED, *SET_MECHANISMS, *NUMERIC})
 _ATTACKED = "Attack this mechanism; repeatable.  [default: all]"
 
 
-@click.group(cls=Commands)
+@click.group(cls=options.Commands)
 def attack() -> None:
     """Attack the installed randomizers, and compare the success with what theory allows."""
 
@@ -47,11 +31,11 @@ def attack() -> None:
 def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple[Callable[..., Any], ...]:
     """Return the options of an attack on series of reports, with its defaults."""
     return (
-        mechanism_option(names, _ATTACKED),
-        epsilon_option,
+        options.mechanism_option(names, _ATTACKED),
+        options.epsilon_option,
         click.option(
             "--permanent-epsilon",
-            callback=positive,
+            callback=options.positive,
             default="2",
             show_default=True,
             help="Total privacy loss of all reports of a value, for devices with a permanent draw.",
@@ -60,7 +44,11 @@ def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple
             "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="Number of values."
         ),
         click.option(
-            "--reports", callback=reports_of, default=reports, show_default=True, help="Reports in a series, or a list."
+            "--reports",
+            callback=options.reports_of,
+            default=reports,
+            show_default=True,
+            help="Reports in a series, or a list.",
         ),
         click.option(
             "--devices", type=click.IntRange(2, 10**5), default=devices, show_default=True, help="Devices in a trial."
@@ -69,7 +57,7 @@ def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple
             "--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Number of trials."
         ),
         run_options,
-        plot_option,
+        options.plot_option,
     )
 
 
@@ -84,7 +72,7 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
         run.carry_out(experiment, plot)
 
     attack.command(name, short_help=short, help=text)(
-        with_options(run_series, _series_options(offered, devices, reports))
+        options.with_options(run_series, _series_options(offered, devices, reports))
     )
 
 
@@ -116,25 +104,27 @@ _series(
 
 
 @attack.command(short_help="Push estimates up with forged reports.")
-@type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
-@mechanism_option(
+@options.type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
+@options.mechanism_option(
     (*LISTED_SPEAKING, *NUMERIC, *SET_MECHANISMS, *STRING_MECHANISMS, *DISCOVERING),
     "Attack this mechanism; repeatable.  [default: all of the type]",
 )
-@epsilon_option
+@options.epsilon_option
 @click.option(
     "-k",
     "--size",
     type=click.IntRange(2, MAX_SIZE),
     help="Number of values, of items, or of strings that people hold.  [default: 128, 16 items, 1000 strings]",
 )
-@discover_option
-@at_most_option
-@click.option("-n", "--users", callback=users_of, help="Number of honest users.  [default: 1e5; 1e6 of strings]")
+@options.discover_option
+@options.at_most_option
+@click.option(
+    "-n", "--users", callback=options.users_of, help="Number of honest users.  [default: 1e5; 1e6 of strings]"
+)
 @click.option(
     "--share",
     "shares",
-    callback=shares_of,
+    callback=options.shares_of,
     default="0.001,0.01,0.1",
     show_default=True,
     help="Forged share of all reports, or a list.",
@@ -147,12 +137,12 @@ _series(
     "attacks",
     type=click.Choice(ATTACKS),
     multiple=True,
-    callback=once,
+    callback=options.once,
     help="Use this attack; repeatable.  [default: all]",
 )
 @click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
 @run_options
-@plot_option
+@options.plot_option
 def poisoning(
     run: Run,
     survey_type: SurveyType,
@@ -169,6 +159,6 @@ def poisoning(
         "selection": SelectionPoisoning,
         "string": StringPoisoning,
     }
-    refuse_others(survey_type, kinds)
+    options.refuse_others(survey_type, kinds)
     experiment = kinds[survey_type].asked(run.seed, chosen)
     run.carry_out(experiment, plot)

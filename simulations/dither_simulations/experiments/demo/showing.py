@@ -33,7 +33,7 @@ from ...samplers.devices import device_entropy, device_tally
 from ...tables import render, write_bytes
 from ...users.populations import Floats, Population
 from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
-from .visitors import CHECKOUT, Tools, served
+from .visitors import CHECKOUT, installed_programs, served
 
 _MOST_SHOWN = 16
 """Maximum number of values that are printed and drawn."""
@@ -245,7 +245,7 @@ def visitors(jobs: int) -> Iterator[_Crowd]:
 
     Raises ParameterError if a required program is missing.
     """
-    with served(Tools.found()) as page:
+    with served(*installed_programs()) as page:
 
         def report(survey: DemoSurvey, definition: Path, url: str, step: Callable[[], object]) -> None:
             page.visit(definition, url, survey.people, jobs, step)

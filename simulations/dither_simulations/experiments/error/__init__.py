@@ -8,38 +8,16 @@ import click
 
 from dither_shared import ParameterError
 
+from ... import options
 from ...choices import KINDS, LAWS, SEPARATOR, SPREADS, STEPS, SurveyType
 from ...mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
-from ...options import (
-    Run,
-    at_most_option,
-    confidence_of,
-    discover_option,
-    epsilons_of,
-    input_options,
-    mechanism_option,
-    numbers_of,
-    once,
-    permanent_option,
-    plot_option,
-    refuse_others,
-    run_options,
-    share,
-    shares_of,
-    sizes_of,
-    type_option,
-    users_list,
-    with_options,
-)
+from ...options import Run, run_options
 
 if TYPE_CHECKING:
     from ...users.numbers import NumberSource
     from ...users.populations import Population, Source
     from ...users.sets import SetSource
     from .accuracy import Accuracy
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 _OWN: Mapping[SurveyType, set[str]] = {
     "share": {"zipf_s", "ratio", "drift", "write_to"},
@@ -112,7 +90,9 @@ def _separator(_: click.Context, parameter: click.Parameter, text: str) -> str:
 
 
 _SOURCE_OPTIONS = (
-    type_option("Kind of question: shares of listed answers, a number, which of several items apply, or any string."),
+    options.type_option(
+        "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
+    ),
     click.option(
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
@@ -123,7 +103,7 @@ _SOURCE_OPTIONS = (
     ),
     click.option(
         "--shape",
-        callback=numbers_of,
+        callback=options.numbers_of,
         metavar="LIST",
         default="",
         help="Parameters of a distribution of numbers, in parts of the range: MEAN,SD (normal), MEDIAN,SIGMA "
@@ -151,12 +131,12 @@ _SOURCE_OPTIONS = (
     ),
     click.option(
         "--greatest",
-        callback=share,
+        callback=options.share,
         default="0.5",
         show_default=True,
         help="Share of people who have the most frequent item of a selection.",
     ),
-    input_options,
+    options.input_options,
     click.option(
         "--weights", metavar="NAME", help="Column of --input with the number of users, if each row is a value."
     ),
@@ -185,11 +165,11 @@ def _of_file(given: Mapping[str, Any]) -> "Population":
 
 def _source_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--type`` and the options that say who is asked."""
-    return with_options(command, _SOURCE_OPTIONS)
+    return options.with_options(command, _SOURCE_OPTIONS)
 
 
 @click.command()
-@mechanism_option(
+@options.mechanism_option(
     tuple(dict.fromkeys((*NAMES, *NUMERIC, *SELECTIONS, *DISCOVERING))),
     "Simulate this mechanism; repeatable. auto is the most precise one for shares or selections whose report fits "
     "into 64 bytes; boolean asks about each item of a selection separately, at ε/d.  "
@@ -198,7 +178,7 @@ def _source_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--epsilon",
     "epsilons",
-    callback=epsilons_of,
+    callback=options.epsilons_of,
     metavar="LIST",
     default="grid",
     show_default=True,
@@ -207,7 +187,7 @@ def _source_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "-n",
     "--users",
-    callback=users_list,
+    callback=options.users_list,
     metavar="LIST",
     help="Number of users: 1e4,1e5 or LOW:HIGH:COUNT.  [default: 1e5, or those of --input]",
 )
@@ -215,30 +195,30 @@ def _source_options(command: Callable[..., None]) -> Callable[..., None]:
     "-k",
     "--size",
     "sizes",
-    callback=sizes_of,
+    callback=options.sizes_of,
     metavar="LIST",
     help="Number of values, of items, or of candidate strings.  [default: 64, 8 items, 1000 strings; all of --column]",
 )
 @_source_options
-@at_most_option
+@options.at_most_option
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10**7),
     help="Look for this many strings; people have --size of them.  [default: ten times as many]",
 )
-@discover_option
+@options.discover_option
 @click.option(
     "--step",
     "steps",
     type=click.Choice((*STEPS, "all")),
     multiple=True,
-    callback=once,
+    callback=options.once,
     default=("raw",),
     show_default=True,
     help="Turn estimates into shares with this method; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Days with one report each.")
-@permanent_option
+@options.permanent_option
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -249,14 +229,18 @@ def _source_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--quantile",
     "quantiles",
-    callback=shares_of,
+    callback=options.shares_of,
     metavar="LIST",
     default="0.5,0.95",
     show_default=True,
     help="Quantiles of a number, as shares between 0 and 1.",
 )
 @click.option(
-    "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the intervals."
+    "--confidence",
+    callback=options.confidence_of,
+    default="0.95",
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
 @click.option(
     "--repeats", type=click.IntRange(1, 10**6), help="Trials of each cell.  [default: 20; 1 with --collector]"
@@ -277,9 +261,11 @@ def _source_options(command: Callable[..., None]) -> Callable[..., None]:
         "prints; auto starts a collector for the duration of the command."
     ),
 )
-@click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector needs.")
+@click.option(
+    "--definitions", "write_to", type=options.FILE, help="Only write the metrics.toml that --collector needs."
+)
 @run_options
-@plot_option
+@options.plot_option
 def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path | None, **asked: Any) -> None:
     """Measure the error of estimates over repeated trials, and compare it with theory.
 
@@ -297,7 +283,7 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
         "selection": SelectionAccuracy,
         "string": StringAccuracy,
     }
-    refuse_others(survey_type, kinds, _OWN)
+    options.refuse_others(survey_type, kinds, _OWN)
     asked["source"] = _SOURCES[survey_type](asked)
     experiment = kinds[survey_type].asked(run.seed, asked)
     if asked["collector"] == "auto" and run.scheduler is not None:

@@ -129,7 +129,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
     return "joint"
 
 
-class TrialEstimate(NamedTuple):
+class _TrialEstimate(NamedTuple):
     """The part of an estimate that a trial needs: frequencies, intervals for noise alone, and a consistency step."""
 
     frequency: Floats
@@ -138,7 +138,7 @@ class TrialEstimate(NamedTuple):
     consistent: Callable[[Floats], Floats] = onto_simplex
 
 
-def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+def measured_after(found: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
     held = intervals(found.low, found.high, shares)
     return [
@@ -150,7 +150,7 @@ def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], 
 
 def estimated(
     mechanism: Mechanism, population: Population, seed: np.random.SeedSequence, law: Law, confidence: float
-) -> TrialEstimate:
+) -> _TrialEstimate:
     """Draw the reports of a population, and estimate its shares from them."""
     decoded = Marginal(whole=mechanism) if law == "marginal" else mechanism
     if law == "device":
@@ -160,10 +160,10 @@ def estimated(
         tally = draw(mechanism, population, np.random.default_rng(seed))
     if mechanism.items.open:
         whole = estimate(mechanism, population.labels, tally, confidence)
-        return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+        return _TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
+    return _TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
 
 
 def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
@@ -354,7 +354,7 @@ class ShareAccuracy(Accuracy):
         """Return the measures of one trial after each step."""
         mechanism, population = self.mechanism(cell), self.population(cell)
         if self.collector:
-            found = TrialEstimate(*collected(mechanism, population, cell.epsilon, self.collector, self.confidence))
+            found = _TrialEstimate(*collected(mechanism, population, cell.epsilon, self.collector, self.confidence))
         else:
             found = estimated(mechanism, population, seed, self.law_of(cell), self.confidence)
         return measured_after(found, population.shares, self.steps, self.top)

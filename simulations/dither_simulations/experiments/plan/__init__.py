@@ -4,20 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ... import options
 from ...choices import MAX_SIZE, SurveyType
-from ...options import (
-    Run,
-    at_most_option,
-    confidence_of,
-    discover_option,
-    epsilons_of,
-    permanent_option,
-    refuse_others,
-    run_options,
-    share,
-    type_option,
-    users_of,
-)
+from ...options import Run, run_options
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -38,7 +27,9 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 
 
 @click.command()
-@type_option("Kind of question: shares of listed answers, a number, which of several items apply, or any string.")
+@options.type_option(
+    "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
+)
 @click.option(
     "-k",
     "--size",
@@ -48,7 +39,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
         "of different answers, if few."
     ),
 )
-@at_most_option
+@options.at_most_option
 @click.option(
     "--aim",
     "rank",
@@ -57,17 +48,17 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     show_default=True,
     help="What to estimate: the mean, or a quantile such as p95.",
 )
-@discover_option
+@options.discover_option
 @click.option(
     "--share",
-    callback=share,
+    callback=options.share,
     help="Plan for this share of people. [default: the share with the largest error; for strings 1%]",
 )
 @click.option("--pairs", is_flag=True, help="Plan for the shares of people who have two items of a selection.")
 @click.option(
     "--epsilon",
     "epsilons",
-    callback=epsilons_of,
+    callback=options.epsilons_of,
     metavar="LIST",
     default="0.25,0.5,1,2,4",
     show_default=True,
@@ -76,7 +67,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
         "of each ε."
     ),
 )
-@permanent_option
+@options.permanent_option
 @click.option(
     "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
 )
@@ -88,10 +79,10 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     show_default=True,
     help="Maximum bytes of a report.",
 )
-@click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="Number of users.")
+@click.option("-n", "--users", callback=options.users_of, metavar="NUMBER", help="Number of users.")
 @click.option(
     "--error",
-    callback=share,
+    callback=options.share,
     default="0.01",
     show_default=True,
     help=(
@@ -100,14 +91,20 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     ),
 )
 @click.option(
-    "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
+    "--confidence",
+    callback=options.confidence_of,
+    default="0.95",
+    show_default=True,
+    help="Confidence level of the interval.",
 )
 @click.option(
     "--relay",
     is_flag=True,
     help="Plan for reports that a relay mixes: --epsilon is the ε of a report in a batch, not of the report alone.",
 )
-@click.option("--delta", callback=share, default="1e-6", show_default=True, help="Grant a batch this δ, with --relay.")
+@click.option(
+    "--delta", callback=options.share, default="1e-6", show_default=True, help="Grant a batch this δ, with --relay."
+)
 @run_options
 def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: Any) -> None:
     """Show how many users an answer needs, how precise it is with the users you have, and what privacy it costs them.
@@ -124,7 +121,7 @@ def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: 
         "selection": SelectionPlanner,
         "string": StringPlanner,
     }
-    refuse_others(survey_type, kinds)
+    options.refuse_others(survey_type, kinds)
     planner = kinds[survey_type].asked(asked)
     if relay:
         mixed = RelayPlan(planner, delta)
