@@ -2,14 +2,12 @@
 
 import csv
 import json
-import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_simulations.choices import KINDS, SPREADS
-from dither_simulations.cli import main
+from simulations.lab import lab
 
 DRAWN = {
     "error --mechanism auto --mechanism rappor --epsilon 1,2 -k 8 -n 1000 --repeats 2 --step all": "svg",
@@ -40,29 +38,25 @@ SEEDLESS = ("plan", "compose", "shuffle")
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
-def run(command: str, *more: str | Path) -> Result:
-    return CliRunner().invoke(main, [*shlex.split(command), *map(str, more)])
-
-
 @pytest.mark.parametrize("command", [*DRAWN, *LISTED])
 def test_terminal_files_and_pictures_are_of_the_same_rows(command: str, tmp_path: Path) -> None:
     """CSV and JSON hold the same; a seed gives the same numbers again, and another seed others."""
     plot = ("--plot", tmp_path / f"picture.{DRAWN[command]}") if command in DRAWN else ()
-    told = run(command, "--json", "--out", tmp_path / "rows.csv", *plot)
+    told = lab(command, "--json", "--out", tmp_path / "rows.csv", *plot)
     assert told.exit_code == 0, told.output
     rows = json.loads(told.stdout)
     with (tmp_path / "rows.csv").open(newline="") as stream:
         assert [*csv.DictReader(stream)] == [
             {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
         ]
-    again = run(command, "--out", tmp_path / "rows.json")
+    again = lab(command, "--out", tmp_path / "rows.json")
     assert json.loads((tmp_path / "rows.json").read_text()) == rows
     assert again.stdout.splitlines()[0]
     if plot:
         assert (tmp_path / f"picture.{DRAWN[command]}").read_bytes().startswith(MAGIC[DRAWN[command]])
     assert len([*tmp_path.iterdir()]) == 2 + bool(plot), "a temporary file is left"
     if not command.startswith(SEEDLESS):
-        other = json.loads(run(command, "--seed", "4", "--json").stdout)
+        other = json.loads(lab(command, "--seed", "4", "--json").stdout)
         assert other != [row | {"seed": 4} for row in rows]
 
 
@@ -259,7 +253,7 @@ shuffle --mechanism bit-flip -n 1000 --plot none.svg | no amplification
 def test_what_is_refused_is_named_in_one_line_with_status_2() -> None:
     for line in REFUSED.strip().splitlines():
         command, named = line.split(" | ")
-        result = run(command)
+        result = lab(command)
         assert result.exit_code == 2, (command, result.output)
         assert named.strip() in result.stderr.splitlines()[-1], (command, result.stderr)
         assert "Traceback" not in result.output, command
@@ -270,5 +264,5 @@ def test_every_distribution_is_drawn_and_named(kind: str, distributions: tuple[s
     mechanism = {"share": "randomized-response", "number": "dithered-response"}[kind]
     for distribution in distributions:
         few = f"--mechanism {mechanism} --epsilon 1 -n 100 --repeats 1 --json"
-        rows = json.loads(run(f"error --type {kind} --distribution {distribution} {few}").stdout)
+        rows = json.loads(lab(f"error --type {kind} --distribution {distribution} {few}").stdout)
         assert all(row["distribution"].startswith(distribution) for row in rows), distribution

@@ -1,21 +1,19 @@
 """The command ``dither-sim demo``: from answers on devices to a chart."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_shared import ParameterError, parse_metrics
-from dither_simulations.cli import main
 from dither_simulations.collector import Access, CollectorError, fetch_estimate, running_collector, send_all
 from dither_simulations.experiments.demo.showing import drawn
 from dither_simulations.experiments.demo.surveys import DemoSurvey, browser_survey, column_survey
+from simulations.lab import lab
 
-
-def demo(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["demo", *map(str, arguments)])
+demo = partial(lab, "demo")
 
 
 def column(folder: Path, answers: list[str], name: str = "job") -> DemoSurvey:

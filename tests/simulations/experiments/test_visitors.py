@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dither_shared import DitherError, ParameterError
-from dither_simulations.cli import main
 from dither_simulations.experiments.demo.showing import asked_on_the_page
 from dither_simulations.experiments.demo.visitors import CHECKOUT, installed_programs, served
 from js.tools import chromium, node, packages
+from simulations.lab import lab
 
 
 def demo(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["demo", "--browser", *map(str, arguments)])
+    result = lab("demo", "--browser", *map(str, arguments))
     return result.exit_code, result.stdout, result.stderr
 
 
