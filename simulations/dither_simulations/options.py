@@ -265,7 +265,10 @@ permanent_option = click.option(
 )
 
 
-def type_option(about: str) -> Callable[..., Any]:
+_QUESTION = "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
+
+
+def type_option(about: str = _QUESTION) -> Callable[..., Any]:
     """Return ``--type``; the command gets a ``survey_type``."""
     kinds = click.Choice(SURVEY_TYPES)
     return click.option("--type", "survey_type", type=kinds, default="share", show_default=True, help=about)

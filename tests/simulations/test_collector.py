@@ -87,12 +87,6 @@ def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
 
 
-def test_a_collector_counts_one_trial() -> None:
-    result = lab(*ARGUMENTS, "--collector", "http://127.0.0.1:9", "--repeats", "2")
-    assert result.exit_code == 2
-    assert "--collector" in result.stderr
-
-
 @pytest.mark.slow  # starts a collector more; the test of SIGTERM has one that starts by itself and ends
 def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Access] = []
@@ -128,20 +122,6 @@ def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
         assert process.wait(60) == 128 + signal.SIGTERM
     assert not Path(f"/proc/{collector}").exists()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("-n", "40,80"), "would ask lab-randomized-response-5-1.5 twice"),
-        (("--mechanism", "auto"), "would ask lab-randomized-response-5-1.5 twice"),
-        (("--scheduler", "tcp://127.0.0.1:9"), "auto cannot be used with --scheduler"),
-    ],
-)
-def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], said: str) -> None:
-    result = lab(*ARGUMENTS, *more, "--collector", "auto")
-    assert result.exit_code == 2
-    assert said in result.stderr
 
 
 def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ DRAWN = {
     "attack averaging --devices 8 --repeats 1 --reports 1,2 --mechanism randomized-response": "png",
     "attack poisoning --mechanism optimized-unary --share 0.01,0.2 -k 8 -n 500 --repeats 2": "svg",
     "attack poisoning --type number --mechanism dithered-response --share 0.01,0.1 -n 1e4 --repeats 2": "svg",
+    "attack poisoning --type string --mechanism projective-count-mean-sketch --share 0.02 -k 20 -n 1e4": "png",
     "compose --part 1x30 --part 0.5x52": "svg",
     "shuffle --mechanism randomized-response --mechanism discrete-laplace -n 100,1000": "svg",
 }
@@ -122,6 +123,10 @@ error --type number --quantile 1 | --quantile
 error --type number --law marginal | --law
 error --type number --epsilon 30 | epsilon: 30
 error --type number --column age | --input
+error --collector http://127.0.0.1:9 --repeats 2 | --collector
+error --mechanism rappor --epsilon 1 -n 40,80 --collector auto | would ask lab-rappor-64-1 twice
+error --mechanism auto --mechanism subset-selection --epsilon 1 --collector auto | would ask lab-subset
+error --mechanism auto --epsilon 1 --collector auto --scheduler tcp://127.0.0.1:9 | auto cannot be used with --scheduler
 error --type selection -k 1 | from 2 to
 error --type selection -k 8 --at-most 9 | at_most: 9 must lie between 1 and the 8 items
 error --type selection --at-most 0 | --at-most
@@ -151,6 +156,7 @@ attack averaging --mechanism rappor | --mechanism
 attack linkage --permanent-epsilon 0.5 | permanent_epsilon
 attack change --devices 1 | --devices
 attack poisoning --share 1 | --share
+attack poisoning --mechanism optimized-unary -k 8 -n 100 --share 0.001 --repeats 2 --plot gain.svg | no gain is above
 attack poisoning --targets 65 | --targets
 attack poisoning --attack bribery | --attack
 attack poisoning --at-most 9 | --at-most: needs --type selection
@@ -237,6 +243,8 @@ plan --type string --discover a-z/3 --share 0 | --share
 plan --type string -k 9 --error 0.1 | --error: needs
 plan --type selection -k 4 --at-most 5 | --at-most: 5 is more than the 4 items
 plan --type selection | --size: missing
+plan --relay -k 3 --permanent-epsilon 2 | --permanent-epsilon: a permanent draw links reports
+plan --relay -k 3 --epsilon 1,4 | --epsilon: must be below 4 with --relay
 shuffle --forged 100% | --forged
 shuffle --forged -1% | --forged
 shuffle --forged x | --forged

@@ -85,7 +85,7 @@ def shuffle(
 
     Everything is computed and nothing is simulated, so --seed has no effect.
     """
-    from .shuffle_bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
+    from .shuffle_bounds import Shuffle, plotted_shuffles, shuffle_plot, shuffle_row, shuffle_table
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
     shuffles = [
@@ -94,7 +94,7 @@ def shuffle(
         for count in reports
     ]
     with run.workers() as spread:
-        rows = list(spread(weigh, shuffles))
-        pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
+        rows = list(spread(shuffle_row, shuffles))
+        pictured = [] if plot is None else list(spread(shuffle_row, list(plotted_shuffles(shuffles))))
     run.show(rows, lambda: shuffle_table(rows))
     run.draw(plot, lambda: shuffle_plot(pictured))

@@ -118,7 +118,7 @@ class Shuffle:
     batches: int = 1
 
 
-def weigh(one: Shuffle) -> Row:
+def shuffle_row(shuffle: Shuffle) -> Row:
     """Return what ``own`` reports reveal to an observer of a shuffled batch; all ε but ``attack`` are upper bounds.
 
     - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
@@ -131,37 +131,37 @@ def weigh(one: Shuffle) -> Row:
 
     Raises ParameterError for an impossible number of reports or δ.
     """
-    found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
-    law = one.mechanism.two_level
-    epsilon, delta = found.after(one.batches)
+    found = amplified(shuffle.mechanism, shuffle.reports, shuffle.delta, shuffle.forged, shuffle.own)
+    law = shuffle.mechanism.two_level
+    epsilon, delta = found.after(shuffle.batches)
     return {
-        "mechanism": one.mechanism.name,
-        "size": one.mechanism.size,
+        "mechanism": shuffle.mechanism.name,
+        "size": shuffle.mechanism.size,
         "local": found.local,
-        "reports": one.reports,
+        "reports": shuffle.reports,
         "honest": found.reports,
-        "delta": one.delta,
+        "delta": shuffle.delta,
         "generic": found.generic,
         "blanket": found.blanket,
         "best": found.best,
-        "attack": None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
-        "own": one.own,
-        "batches": one.batches,
+        "attack": None if found.reason or law is None or shuffle.own > 1 else attack(law, found.reports, shuffle.delta),
+        "own": shuffle.own,
+        "batches": shuffle.batches,
         "epsilon_after": epsilon,
         "delta_after": delta,
         "reason": found.reason,
     }
 
 
-def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
+def plotted_shuffles(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
     """Yield the shuffles of a plot: each mechanism with increasing numbers of reports, up to the largest requested."""
-    for mechanism in dict.fromkeys(one.mechanism for one in shuffles):
-        mine = [one for one in shuffles if one.mechanism == mechanism]
-        most, reports = max(one.reports for one in mine), float(_FIRST)
+    for mechanism in dict.fromkeys(shuffle.mechanism for shuffle in shuffles):
+        alike = [shuffle for shuffle in shuffles if shuffle.mechanism == mechanism]
+        most, reports = max(shuffle.reports for shuffle in alike), float(_FIRST)
         while reports < most:
-            yield replace(mine[0], reports=round(reports), batches=1)
+            yield replace(alike[0], reports=round(reports), batches=1)
             reports *= _EVERY
-        yield replace(mine[0], reports=most, batches=1)
+        yield replace(alike[0], reports=most, batches=1)
 
 
 _DIGITS = 4

@@ -1,6 +1,7 @@
 """The experiment of ``dither-sim error``: cells, laws and what a row says."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,9 @@ from scipy import stats
 from dither_server.estimation.estimate import estimate
 from dither_shared import CountMeanSketch, Mechanism, RandomizedResponse, Rappor, SymmetricUnary
 from dither_simulations.choices import STEPS, Law, Step
+from dither_simulations.experiments.error.accuracy import Accuracy
+from dither_simulations.experiments.error.numbers import NumberAccuracy
+from dither_simulations.experiments.error.selections import SelectionAccuracy
 from dither_simulations.experiments.error.shares import (
     ShareAccuracy,
     apply,
@@ -23,10 +27,12 @@ from dither_simulations.experiments.error.shares import (
     recall,
     scores,
 )
-from dither_simulations.mechanism_by_name import CLOSED, named
+from dither_simulations.mechanism_by_name import CLOSED, NUMERIC, SELECTIONS, named
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
 from dither_simulations.sweeps import Measures, seeds, sweep
+from dither_simulations.users.numbers import NumberColumn
 from dither_simulations.users.populations import Distribution, Population, numbered, zipf
+from dither_simulations.users.sets import SetColumn
 
 ZIPF = Distribution("zipf")
 PLAN = ShareAccuracy(
@@ -124,12 +130,25 @@ def test_open_domains_have_no_simple_theory_of_widths() -> None:
     assert (told["l1_theory"], told["width_theory"]) == (None, None)
 
 
-def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
-    one, other = (Population(("a", "b"), np.array(counts)) for counts in ([10, 20], [11, 19]))
-    plan = replace(SMALL, sizes=(2,), users=(30,), source=one)
-    assert plan.identity() == replace(plan, source=one).identity()
-    assert plan.identity() != replace(plan, source=other).identity()
-    assert plan.identity() != replace(plan, seed=1).identity()
+@pytest.mark.parametrize(
+    ("plan", "source"),
+    [
+        (SMALL, lambda counts: Population(("a", "b"), np.array(counts))),
+        (
+            NumberAccuracy(names=NUMERIC, epsilons=(1.0,), users=(30,), source=None),
+            lambda counts: NumberColumn.of(("1", "2"), np.array(counts), 0, 3, False),
+        ),
+        (
+            SelectionAccuracy(names=SELECTIONS, epsilons=(1.0,), users=(30,), source=None),
+            lambda counts: SetColumn.of(("a;b", "b"), np.array(counts), ";"),
+        ),
+    ],
+    ids=["shares", "numbers", "selections"],
+)
+def test_a_file_that_counts_otherwise_is_another_sweep(plan: Accuracy, source: Callable[[list[int]], object]) -> None:
+    one, again, other = (replace(plan, source=source(counts)) for counts in ([10, 20], [10, 20], [11, 19]))
+    assert one.identity() == again.identity() != other.identity()
+    assert one.identity() != replace(one, seed=1).identity()
 
 
 def test_a_sweep_is_the_same_wherever_its_collector_is_reached() -> None:

@@ -26,7 +26,7 @@ from dither_simulations.experiments.error.numbers import (
 )
 from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
 from dither_simulations.sweeps import Measures, sweep
-from dither_simulations.users.numbers import NumberColumn, NumberDistribution
+from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Floats
 from simulations.lab import lab
 
@@ -77,13 +77,6 @@ def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
 def test_devices_can_be_run_one_by_one_and_remember() -> None:
     (row, *_) = json.loads(run(*SMALL, "-n", "200", "--law", "device", "--permanent-epsilon", "2", "--json").stdout)
     assert (row["law"], row["points"]) == ("device", 33)
-
-
-def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
-    one, other = (NumberColumn.of(("1", "2"), np.array(counts), 0, 3, False) for counts in ([1, 2], [2, 1]))
-    plan = replace(PLAN, source=one)
-    assert plan.identity() == replace(plan, source=one).identity()
-    assert plan.identity() != replace(plan, source=other).identity()
 
 
 def scored(

@@ -34,14 +34,11 @@ def test_frequent_strings_of_a_list_are_found() -> None:
     assert rows[1]["reach"] is None
 
 
-def test_strings_are_discovered_and_drawn(tmp_path: Path) -> None:
-    result = run(*SMALL, "--discover", "a-d/5", "--plot", tmp_path / "found.svg", "--out", tmp_path / "rows.json")
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads((tmp_path / "rows.json").read_bytes())
+def test_strings_are_discovered() -> None:
+    (row,) = json.loads(run(*SMALL, "--discover", "a-d/5", "--json").stdout)
     assert (row["mechanism"], row["listed"], row["discover"]) == ("prefix-sketch", None, "a-d/5")
     assert row["recall_8"] == 1
-    assert (tmp_path / "found.svg").read_bytes().startswith(b"<?xml")
-    assert "nothing listed" in result.stdout
+    assert "nothing listed" in run(*SMALL, "--discover", "a-d/5").stdout
 
 
 def test_strings_of_a_file_are_discovered(tmp_path: Path) -> None:

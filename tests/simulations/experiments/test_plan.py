@@ -278,16 +278,3 @@ def test_numbers_are_planned_too() -> None:
     (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
     assert row["least"] < row["users_local"] / 3
     assert row["local"] > 1
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("-k", "3", "--permanent-epsilon", "2"), "--permanent-epsilon: a permanent draw links reports"),
-        (("-k", "3", "--epsilon", "1,4"), "--epsilon: must be below 4 with --relay"),
-    ],
-)
-def test_what_no_relay_helps_is_refused(options: tuple[str, ...], told: str) -> None:
-    result = mixed(*options)
-    assert result.exit_code == 2
-    assert told in result.output

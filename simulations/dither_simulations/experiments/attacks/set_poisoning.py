@@ -117,14 +117,15 @@ class StringPoisoning(PoisoningAttack):
         found = found_in(mechanism, self.honest(mechanism, rng) + forged, sought)
         return ({"found": float(people.labels[-1] in found.labels)},)
 
-    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
-        """Return the tally of forged reports."""
-        target, forged = self.people(mechanism)[0].labels[-1], self.forged(cell)
-        if cell.attack == "crafted-input":
-            return sample_tally(mechanism, Population((target,), np.array([forged])), rng)
-        reports = rng.multinomial(forged, cohort_shares(mechanism))
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim to hold the string."""
+        return Population((self.people(mechanism)[0].labels[-1],), np.array([count]))
+
+    def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
+        """Return the tally of reports that support the string, or are random."""
+        target = self.people(mechanism)[0].labels[-1]
+        reports = rng.multinomial(count, cohort_shares(mechanism))
         item = target.encode("latin-1" if self.discover is not None else "utf-8")
-        crafted = cell.attack == "crafted-report"
         counts = [
             _counts(mechanism, some, _marked(mechanism, item, cohort) if crafted else None, rng)
             for cohort, some in enumerate(reports.tolist())
@@ -213,7 +214,7 @@ class SelectionPoisoning(SharePoisoning):
         """Return the tally of honest reports."""
         return sample_sets(mechanism, self._people_of_sets, self.users, rng)
 
-    def liars(self, count: int, rng: np.random.Generator) -> Population:
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
         """Return people who claim to have as many chosen items as a set may hold."""
         chosen, claimed = self.chosen_values(), self._claimed()
         sets = [

@@ -90,9 +90,7 @@ def _separator(_: click.Context, parameter: click.Parameter, text: str) -> str:
 
 
 _SOURCE_OPTIONS = (
-    options.type_option(
-        "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
-    ),
+    options.type_option(),
     click.option(
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),

@@ -21,7 +21,7 @@ from ...mechanism_by_name import NUMERIC, named_numeric
 from ...plots import Curve
 from ...samplers.devices import drawn_tally
 from ...sweeps import Measures, Row
-from ...tables import EPSILON, measured, over_theory, parameter, value
+from ...tables import EPSILON, INTERVALS, SQUARED_ERROR, parameter, value
 from ...users.populations import Floats, numbered
 from .accuracy import Accuracy, Cell
 
@@ -228,14 +228,11 @@ class NumberAccuracy(Accuracy):
         value("what", "of"),
         parameter("users", "n"),
         EPSILON,
-        measured("mse", "MSE", ".2e"),
-        value("mse_theory", "theory", ".2e"),
-        over_theory("mse"),
+        *SQUARED_ERROR,
         value("mse_bound", "bound", ".2e"),
         value("error", "error", ".2e"),
         value("rank", "rank", ".4f"),
-        value("coverage", "coverage", ".4f"),
-        value("width", "width", ".2e"),
+        *INTERVALS,
     )
     curves: ClassVar = (
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),

@@ -19,7 +19,7 @@ from ...plots import Curve
 from ...samplers.devices import device_entropy, device_tally
 from ...samplers.sets import sample_sets
 from ...sweeps import Measures, Row
-from ...tables import EPSILON, MECHANISM, measured, over_theory, parameter, value
+from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, parameter, value
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
 from .accuracy import Accuracy, Cell
@@ -89,13 +89,10 @@ class SelectionAccuracy(Accuracy):
         parameter("size", "items"),
         parameter("users", "n"),
         EPSILON,
-        measured("mse", "MSE", ".2e"),
-        value("mse_theory", "theory", ".2e"),
-        over_theory("mse"),
+        *SQUARED_ERROR,
         value("max_error", "max error", ".2e"),
         value("recall", "top-{top} recall", ".2f"),
-        value("coverage", "coverage", ".4f"),
-        value("width", "width", ".2e"),
+        *INTERVALS,
     )
 
     @classmethod

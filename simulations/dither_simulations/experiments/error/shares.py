@@ -33,7 +33,7 @@ from ...samplers import (
 )
 from ...samplers.devices import device_entropy, device_tally
 from ...sweeps import Measures, Row
-from ...tables import EPSILON, MECHANISM, ResultColumn, measured, over_theory, parameter, value, varies, write_bytes
+from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, ResultColumn, parameter, value, varies, write_bytes
 from ...users.populations import Floats, Population
 from .accuracy import Accuracy, Cell
 
@@ -266,16 +266,13 @@ class ShareAccuracy(Accuracy):
         parameter("day", "day"),
         EPSILON,
         _SPENT,
-        measured("mse", "MSE", ".2e"),
-        value("mse_theory", "theory", ".2e"),
-        over_theory("mse"),
+        *SQUARED_ERROR,
         value("mse_bound", "bound", ".2e"),
         value("l1", "L1", ".3g"),
         value("max_error", "max error", ".2e"),
         value("kl", "KL", ".3g"),
         value("recall", "top-{top} recall", ".2f"),
-        value("coverage", "coverage", ".4f"),
-        value("width", "width", ".2e"),
+        *INTERVALS,
     )
 
     @classmethod

@@ -27,9 +27,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 
 
 @click.command()
-@options.type_option(
-    "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
-)
+@options.type_option()
 @click.option(
     "-k",
     "--size",
