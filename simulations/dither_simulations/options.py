@@ -100,14 +100,14 @@ def users_list(context: click.Context, parameter: click.Parameter, text: str | N
     """
     ends, colon, count = (text or "").rpartition(":")
     parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
-    found = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
+    numbers = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
     if not colon:
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(numbers))
     many = int(count) if count.isdecimal() else 0
-    if len(found) != 2 or not found[0] < found[1] or not 2 <= many <= _MOST:
+    if len(numbers) != 2 or not numbers[0] < numbers[1] or not 2 <= many <= _MOST:
         problem = f"{text!r} is not LOW:HIGH:COUNT, such as 1e3:1e6:4, with up to {_MOST:,} numbers of users"
         raise click.BadParameter(problem, param=parameter)
-    return tuple(dict.fromkeys(map(round, _spaced(*found, many))))
+    return tuple(dict.fromkeys(map(round, _spaced(*numbers, many))))
 
 
 def _whole_numbers(low: int, high: int, example: str) -> _Callback:
@@ -188,7 +188,7 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
     first, last, many = float(low), float(high), int(count)
     if not 0 < first < last < math.inf or not 2 <= many <= _MOST:
         return ()
-    return tuple(float(f"{one:.4g}") for one in _spaced(first, last, many))
+    return tuple(float(f"{epsilon:.4g}") for epsilon in _spaced(first, last, many))
 
 
 def _spaced(first: float, last: float, many: int) -> Iterator[float]:
@@ -303,12 +303,14 @@ def refuse_others(
 
     A type has the options that are named as the fields of its class, and those that ``more`` names.
     """
-    own = {kind: {field.name for field in fields(cls)}.union((more or {}).get(kind, ())) for kind, cls in kinds.items()}
+    applicable = {
+        kind: {field.name for field in fields(cls)}.union((more or {}).get(kind, ())) for kind, cls in kinds.items()
+    }
     context = click.get_current_context()
     for option in context.command.params:
-        types = [other for other, names in own.items() if option.name in names]
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and types and survey_type not in types:
+        types = [other for other, names in applicable.items() if option.name in names]
+        on_command_line = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if on_command_line and types and survey_type not in types:
             raise ParameterError(option.opts[-1], f"needs --type {' or '.join(types)}")
 
 

@@ -130,8 +130,8 @@ def growing_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one_of_
 
 
 def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
-    own = [part.total_delta for part in parts]
-    delta = sequential([granted, *own])
+    deltas = [part.total_delta for part in parts]
+    delta = sequential([granted, *deltas])
     if delta >= 1:
         raise ParameterError("delta", f"together they have {delta:.3g}; a δ of 1 or more promises nothing")
     theorem = advanced(parts, granted) if granted else math.inf
@@ -140,7 +140,7 @@ def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
         "epsilon": None,
         "reports": sum(part.reports for part in parts),
         "sum": sequential([part.total for part in parts]),
-        "sum_delta": sequential(own),
+        "sum_delta": sequential(deltas),
         "advanced": theorem if theorem < math.inf else None,
         "optimal": optimal(parts, granted),
         "delta": delta,
@@ -219,8 +219,8 @@ def _verdict(row: Row, people: int) -> list[str]:
     """Return sentences on what may be promised."""
     what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
-    own = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
-    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own} about {whom}, the sum of the losses."]
+    own_delta = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
+    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own_delta} about {whom}, the sum of the losses."]
     if _granted(row):
         lines.append(f"With δ = {rounded_up(row['delta'], 3)} it is ε = {_up(row['optimal'])}, by optimal composition.")
         if row["optimal"] > (1 - _LEAST_GAIN) * row["sum"]:

@@ -24,10 +24,10 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
 
 def _reports(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of reports, as many as the bounds allow: an option's callback."""
-    found = options.users_list(context, parameter, text)
-    if found and max(found) > MOST_REPORTS:
+    reports = options.users_list(context, parameter, text)
+    if reports and max(reports) > MOST_REPORTS:
         raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the maximum for these bounds", param=parameter)
-    return found
+    return reports
 
 
 @click.command()

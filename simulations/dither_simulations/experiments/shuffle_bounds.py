@@ -44,11 +44,11 @@ def attack(law: TwoLevel, reports: int, delta: float) -> float:
     alone = blanket * float(law.share - law.overlap)
     first = odds * alone, alone
     weights = (min(round(odds), _HEAVIEST), 1) if sum(first) < 1 - _NOTHING else (1, 0)
-    found = [_loss_seen((alone, odds * alone), first, weights, reports, delta)]
+    bounds = [_loss_seen((alone, odds * alone), first, weights, reports, delta)]
     if law.aside is not None:
         other = alone + blanket * (odds - 1) * float(law.aside)
-        found.append(_loss_seen((other, other), first, (1, 1), reports, delta))
-    return max(found)
+        bounds.append(_loss_seen((other, other), first, (1, 1), reports, delta))
+    return max(bounds)
 
 
 _Pair = tuple[float, float]
@@ -73,10 +73,10 @@ def _loss_seen(others: _Pair, first: _Pair, weights: tuple[int, int], reports: i
         centre = mean + far * math.sqrt(variance / (reports - 1))
         if centre >= weights[0]:
             break
-        found = _best_bar(steps.sum_of(reports - 1, steps.tilt_to(centre)), first, weights, delta)
-        if found < best:
+        bound = _best_bar(steps.sum_of(reports - 1, steps.tilt_to(centre)), first, weights, delta)
+        if bound < best:
             break
-        best = found
+        best = bound
     return best
 
 
@@ -131,25 +131,27 @@ def shuffle_row(shuffle: Shuffle) -> Row:
 
     Raises ParameterError for an impossible number of reports or δ.
     """
-    found = amplified(shuffle.mechanism, shuffle.reports, shuffle.delta, shuffle.forged, shuffle.own)
+    bounds = amplified(shuffle.mechanism, shuffle.reports, shuffle.delta, shuffle.forged, shuffle.own)
     law = shuffle.mechanism.two_level
-    epsilon, delta = found.after(shuffle.batches)
+    epsilon, delta = bounds.after(shuffle.batches)
     return {
         "mechanism": shuffle.mechanism.name,
         "size": shuffle.mechanism.size,
-        "local": found.local,
+        "local": bounds.local,
         "reports": shuffle.reports,
-        "honest": found.reports,
+        "honest": bounds.reports,
         "delta": shuffle.delta,
-        "generic": found.generic,
-        "blanket": found.blanket,
-        "best": found.best,
-        "attack": None if found.reason or law is None or shuffle.own > 1 else attack(law, found.reports, shuffle.delta),
+        "generic": bounds.generic,
+        "blanket": bounds.blanket,
+        "best": bounds.best,
+        "attack": None
+        if bounds.reason or law is None or shuffle.own > 1
+        else attack(law, bounds.reports, shuffle.delta),
         "own": shuffle.own,
         "batches": shuffle.batches,
         "epsilon_after": epsilon,
         "delta_after": delta,
-        "reason": found.reason,
+        "reason": bounds.reason,
     }
 
 

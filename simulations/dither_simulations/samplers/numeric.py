@@ -25,10 +25,10 @@ def _(mechanism: DitheredResponse, population: Population, rng: np.random.Genera
     users = over_cohorts(mechanism, population, rng)
     blocks = users[:-1].reshape(steps, phases, phases)
     stay = np.add.outer(np.arange(phases), np.arange(phases)) < phases
-    own = (blocks * stay).sum(axis=1)
+    inside = (blocks * stay).sum(axis=1)
     cells = np.zeros((phases, mechanism.cells), dtype=np.int64)
-    cells[:, :-1] += own.T
-    cells[:, 1:] += (blocks.sum(axis=1) - own).T
+    cells[:, :-1] += inside.T
+    cells[:, 1:] += (blocks.sum(axis=1) - inside).T
     cells[:, -1] += users[-1]
     return Tally(cells.sum(axis=1), responses(float(mechanism.p), cells, rng))
 
@@ -80,8 +80,8 @@ def _noise(mechanism: DiscreteGaussian) -> Floats:
 
 def _conditional(law: tuple[Fraction, ...]) -> list[float]:
     """Return the chance of each outcome given that no earlier one occurred, from exact ones."""
-    left, found = Fraction(1), []
+    left, conditional = Fraction(1), []
     for chance in law:
-        found.append(float(chance / left) if left else 1.0)
+        conditional.append(float(chance / left) if left else 1.0)
         left -= chance
-    return found
+    return conditional

@@ -134,11 +134,11 @@ def sample_support(mechanism: Mechanism, population: Population, rng: np.random.
 
     Bin(n_v, p) + Bin(n - n_v, q), after thinning both groups if not every report covers the value.
     """
-    own, others = population.counts, population.users - population.counts
+    holders, others = population.counts, population.users - population.counts
     if mechanism.coverage != 1:
-        own, others = (rng.binomial(group, float(mechanism.coverage)) for group in (own, others))
-    supporting = rng.binomial(own, float(mechanism.p)) + rng.binomial(others, float(mechanism.q))
-    return Tally(own + others, supporting[:, np.newaxis])
+        holders, others = (rng.binomial(group, float(mechanism.coverage)) for group in (holders, others))
+    supporting = rng.binomial(holders, float(mechanism.p)) + rng.binomial(others, float(mechanism.q))
+    return Tally(holders + others, supporting[:, np.newaxis])
 
 
 @sample_tally.register

@@ -130,10 +130,10 @@ def _chances(left: int, places: Counts) -> tuple[Floats, Floats]:
 
 def _split(users: Counts, weights: tuple[Floats, ...], rng: np.random.Generator) -> list[Counts]:
     """Return how many users have each outcome, whose chances are proportional to ``weights``."""
-    left, found = users.copy(), []
+    left, outcomes = users.copy(), []
     for place, weight in enumerate(weights[:-1]):
         total = sum(weights[place:])
         some = rng.binomial(left, np.minimum(weight / np.where(total > 0, total, 1.0), 1.0))
-        found.append(some)
+        outcomes.append(some)
         left = left - some
-    return [*found, left]
+    return [*outcomes, left]

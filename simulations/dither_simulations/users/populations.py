@@ -203,12 +203,12 @@ _SEED = 20261122
 def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:
     """Return ``count`` different random strings of one length, or all possible ones if these are fewer."""
     rng = np.random.default_rng(_SEED)
-    alphabet, found = np.array(list(characters)), dict[str, None]()
+    alphabet, strings = np.array(list(characters)), dict[str, None]()
     count = min(count, len(characters) ** length)
-    while len(found) < count:
-        rows = alphabet[rng.integers(len(alphabet), size=(count - len(found), length))]
-        found.update(dict.fromkeys(map("".join, rows.tolist())))
-    return tuple(found)[:count]
+    while len(strings) < count:
+        rows = alphabet[rng.integers(len(alphabet), size=(count - len(strings), length))]
+        strings.update(dict.fromkeys(map("".join, rows.tolist())))
+    return tuple(strings)[:count]
 
 
 def listed(held: Sequence[str], count: int) -> tuple[str, ...]:

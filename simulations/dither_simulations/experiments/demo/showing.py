@@ -152,7 +152,7 @@ class _DemoAnswer:
 def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> _DemoAnswer:
     """Return a collector's estimate of a metric, given the JSON of its API."""
     if survey.metrics[name].question.kind == "number":
-        quantiles = {one["share"]: one for one in answer["quantiles"]}
+        quantiles = {quantile["share"]: quantile for quantile in answer["quantiles"]}
         return _number(survey, name, answer["reports"], [answer["mean"], *(quantiles[share] for share in _QUANTILES)])
     truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
     rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
@@ -171,9 +171,9 @@ def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> _DemoA
     points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
     labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
     people = Population(labels, np.bincount(points, minlength=len(labels)))
-    found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
-    quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
-    return _number(survey, name, found.reports, [scale.mean(found.mean), *quantiles])
+    number = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
+    quantiles = [scale.quantile(quantile, number.reports) for quantile in number.quantiles(_QUANTILES)]
+    return _number(survey, name, number.reports, [scale.mean(number.mean), *quantiles])
 
 
 def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> _DemoAnswer:
@@ -201,7 +201,7 @@ def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Ma
     scale = Scale.of(metric)
     held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
     truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
-    columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
+    columns = (np.array([row[key] for row in statistics], dtype=np.float64) for key in ("value", "low", "high"))
     rows = _ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
     return _DemoAnswer(
         metric,
@@ -361,10 +361,10 @@ def _draw(answers: list[_DemoAnswer], out: Path, quiet: bool) -> None:
 def count(survey: DemoSurvey, seed: int, repeats: int) -> None:
     """Say how many intervals contain the truth, over repeats with consecutive seeds."""
     held = total = 0
-    for one in range(seed, seed + repeats):
-        roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
+    for number in range(seed, seed + repeats):
+        roots = np.random.SeedSequence(number).spawn(len(survey.metrics))
         answers = [drawn(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
         covered = np.concatenate([answer.rows.covered for answer in answers])
-        click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
+        click.echo(f"seed {number}: {covered.sum()} of {len(covered)} intervals contain the truth")
         held, total = held + int(covered.sum()), total + len(covered)
     click.echo(f"in all: {held} of {total}, {held / total:.1%}; 95% are expected to")

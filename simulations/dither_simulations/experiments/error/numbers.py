@@ -58,9 +58,9 @@ def run_number_trial(
     The result depends only on the arguments.
     """
     tally = drawn_tally(mechanism, numbered(len(shares)), shares, users, law, seed)
-    found = estimate_number(law_of(mechanism), tally, confidence)
-    ranked = _ranked(found.quantiles(quantiles), shares)
-    return [_mean(found, shares), _distribution(found, shares), *ranked]
+    estimate = estimate_number(law_of(mechanism), tally, confidence)
+    ranked = _ranked(estimate.quantiles(quantiles), shares)
+    return [_mean(estimate, shares), _distribution(estimate, shares), *ranked]
 
 
 def mean_in(shares: Floats) -> float:
@@ -77,18 +77,18 @@ def _measures(mse: float | None, error: float, rank: float | None, coverage: flo
     return {"mse": mse, "error": error, "rank": rank, "coverage": coverage, "width": width}
 
 
-def _mean(found: NumericEstimate, shares: Floats) -> Measures:
-    truth, mean = mean_in(shares), found.mean
+def _mean(estimate: NumericEstimate, shares: Floats) -> Measures:
+    truth, mean = mean_in(shares), estimate.mean
     error = mean.estimate - truth
     held = float(mean.low <= truth <= mean.high)
     return _measures(error**2, abs(error), None, held, mean.high - mean.low)
 
 
-def _distribution(found: NumericEstimate, shares: Floats) -> Measures:
+def _distribution(estimate: NumericEstimate, shares: Floats) -> Measures:
     inner = slice(1, -1)  # nobody is below the first point, and everybody below the last place
-    truth, cuts = below(shares)[inner], found.cuts
+    truth, cuts = below(shares)[inner], estimate.cuts
     raw = float(np.mean((cuts.frequency[inner] - truth) ** 2))
-    away = np.abs(np.cumsum(found.fit.curve)[:-1] - truth)
+    away = np.abs(np.cumsum(estimate.fit.curve)[:-1] - truth)
     low, high = cuts.low[inner], cuts.high[inner]
     held = (low <= truth + _ROUNDED) & (truth <= high + _ROUNDED)
     return _measures(
@@ -107,12 +107,14 @@ _ROUNDED = 1e-12
 def _ranked(quantiles: Sequence[Quantile], shares: Floats) -> list[Measures]:
     total, last = below(shares), len(shares) - 1
     scores: list[Measures] = []
-    for one in quantiles:
-        truth = min(int(np.searchsorted(total[1:], one.share - _ROUNDED)), last)
-        away = abs(one.point - truth) / last
-        rank = max(float(total[one.point] - one.share), float(one.share - total[one.point + 1]), 0.0)
-        held = float(one.low <= truth <= one.high)
-        scores.append(_measures(away**2, away, rank, held, (one.high - one.low) / last))
+    for quantile in quantiles:
+        truth = min(int(np.searchsorted(total[1:], quantile.share - _ROUNDED)), last)
+        away = abs(quantile.point - truth) / last
+        rank = max(
+            float(total[quantile.point] - quantile.share), float(quantile.share - total[quantile.point + 1]), 0.0
+        )
+        held = float(quantile.low <= truth <= quantile.high)
+        scores.append(_measures(away**2, away, rank, held, (quantile.high - quantile.low) / last))
     return scores
 
 
@@ -187,7 +189,7 @@ def _least(epsilon: float, weights: tuple[float, ...]) -> float:
     sums: Any = sparse.vstack([sparse.kron(answers, row[np.newaxis]) for row in (np.ones(b), y)])
     inequalities: Any = sparse.vstack([sparse.hstack([channel, -odds * floor]), sparse.hstack([-channel, floor])])
     equalities: Any = sparse.hstack([sums, sparse.csr_matrix((2 * a, b))])
-    found = optimize.linprog(
+    solution = optimize.linprog(
         np.concatenate([np.kron(weights, y**2), np.zeros(b)]),
         A_ub=inequalities.tocsr(),
         b_ub=np.zeros(2 * a * b),
@@ -195,9 +197,9 @@ def _least(epsilon: float, weights: tuple[float, ...]) -> float:
         b_eq=np.concatenate([np.ones(a), x]),
         method="highs",
     )
-    if found.fun is None:
-        raise ParameterError("epsilon", f"no minimum variance was found for {epsilon:g}: {found.message}")
-    return float(found.fun) - float(np.asarray(weights) @ x**2)
+    if solution.fun is None:
+        raise ParameterError("epsilon", f"no minimum variance was found for {epsilon:g}: {solution.message}")
+    return float(solution.fun) - float(np.asarray(weights) @ x**2)
 
 
 def _reach(epsilon: float) -> float:

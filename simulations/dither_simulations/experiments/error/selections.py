@@ -53,8 +53,8 @@ def run_set_trial(
             tally = device_tally(mechanism, drawn_sets(people, users, rng), device_entropy(seed))
         else:
             tally = sample_sets(mechanism, people, users, rng)
-        found = estimate(mechanism, numbered(mechanism.size or 0), tally, confidence)
-        frequency, low, high = found.frequency, found.low, found.high
+        estimates = estimate(mechanism, numbered(mechanism.size or 0), tally, confidence)
+        frequency, low, high = estimates.frequency, estimates.low, estimates.high
     scored = scores(frequency, shares, top)
     return {name: scored[name] for name in ("mse", "max_error", "recall")} | intervals(low, high, shares)
 

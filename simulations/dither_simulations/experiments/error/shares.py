@@ -138,11 +138,11 @@ class _TrialEstimate(NamedTuple):
     consistent: Callable[[Floats], Floats] = onto_simplex
 
 
-def measured_after(found: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+def measured_after(trial: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
-    held = intervals(found.low, found.high, shares)
+    held = intervals(trial.low, trial.high, shares)
     return [
-        scores(apply(step, found.frequency, found.consistent), shares, top)
+        scores(apply(step, trial.frequency, trial.consistent), shares, top)
         | (held if step == "raw" else dict.fromkeys(held))
         for step in steps
     ]
@@ -351,10 +351,10 @@ class ShareAccuracy(Accuracy):
         """Return the measures of one trial after each step."""
         mechanism, population = self.mechanism(cell), self.population(cell)
         if self.collector:
-            found = _TrialEstimate(*collected(mechanism, population, cell.epsilon, self.collector, self.confidence))
+            trial = _TrialEstimate(*collected(mechanism, population, cell.epsilon, self.collector, self.confidence))
         else:
-            found = estimated(mechanism, population, seed, self.law_of(cell), self.confidence)
-        return measured_after(found, population.shares, self.steps, self.top)
+            trial = estimated(mechanism, population, seed, self.law_of(cell), self.confidence)
+        return measured_after(trial, population.shares, self.steps, self.top)
 
     def extent(self, cell: Cell) -> Row:
         """Return the number of values, the day, and what a person has spent until then."""

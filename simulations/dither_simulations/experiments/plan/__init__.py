@@ -18,12 +18,12 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
         return None
     percent = text.removeprefix("p")
     try:
-        found = float(percent) / 100 if percent != text else 0.0
+        share = float(percent) / 100 if percent != text else 0.0
     except ValueError:
-        found = 0.0
-    if not 0 < found < 1:
+        share = 0.0
+    if not 0 < share < 1:
         raise click.BadParameter(f"{text!r} is neither mean nor a quantile such as p95", param=parameter)
-    return found
+    return share
 
 
 @click.command()
