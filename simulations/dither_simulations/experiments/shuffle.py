@@ -85,14 +85,10 @@ def shuffle(
 
     Everything is computed and nothing is simulated, so --seed has no effect.
     """
-    from .shuffle_bounds import Shuffle, plotted_shuffles, shuffle_plot, shuffle_row, shuffle_table
+    from .shuffle_bounds import plotted_shuffles, shuffle_plot, shuffle_row, shuffle_table, shuffles_of
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
-    shuffles = [
-        Shuffle(mechanism, count, delta, forged, own, batches)
-        for mechanism in dict.fromkeys(mechanisms)
-        for count in reports
-    ]
+    shuffles = shuffles_of(mechanisms, reports, delta, forged, own, batches)
     with run.workers() as spread:
         rows = list(spread(shuffle_row, shuffles))
         pictured = [] if plot is None else list(spread(shuffle_row, list(plotted_shuffles(shuffles))))

@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -104,7 +104,7 @@ _EVERY = 10**0.5
 
 
 @dataclass(frozen=True)
-class Shuffle:
+class _Shuffle:
     """Batches of ``reports`` reports at a ``delta`` per batch; one device has ``own`` reports in each.
 
     The share ``forged`` of the reports hides nobody.
@@ -118,7 +118,18 @@ class Shuffle:
     batches: int = 1
 
 
-def shuffle_row(shuffle: Shuffle) -> Row:
+def shuffles_of(
+    mechanisms: Iterable[Mechanism], reports: Sequence[int], delta: float, forged: float, own: int, batches: int
+) -> list[_Shuffle]:
+    """Return the batches of each mechanism with each number of reports."""
+    return [
+        _Shuffle(mechanism, count, delta, forged, own, batches)
+        for mechanism in dict.fromkeys(mechanisms)
+        for count in reports
+    ]
+
+
+def shuffle_row(shuffle: _Shuffle) -> Row:
     """Return what ``own`` reports reveal to an observer of a shuffled batch; all ε but ``attack`` are upper bounds.
 
     - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
@@ -155,7 +166,7 @@ def shuffle_row(shuffle: Shuffle) -> Row:
     }
 
 
-def plotted_shuffles(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
+def plotted_shuffles(shuffles: list[_Shuffle]) -> Iterator[_Shuffle]:
     """Yield the shuffles of a plot: each mechanism with increasing numbers of reports, up to the largest requested."""
     for mechanism in dict.fromkeys(shuffle.mechanism for shuffle in shuffles):
         alike = [shuffle for shuffle in shuffles if shuffle.mechanism == mechanism]
