@@ -52,6 +52,13 @@ MEMOIZED = tuple(name for name, family in MECHANISMS.items() if "permanent_epsil
 """The mechanisms with a permanent part, which is optional except in RAPPOR."""
 
 
+def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Raise ParameterError for a mechanism that does not answer what the type asks."""
+    for name in names:
+        if name not in known:
+            raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")
+
+
 @lru_cache(maxsize=256)
 def named(
     name: str, size: int, epsilon: float, permanent_epsilon: float | None = None, at_most: int | None = None

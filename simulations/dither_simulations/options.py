@@ -4,7 +4,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -103,11 +103,19 @@ def users_list(context: click.Context, parameter: click.Parameter, text: str | N
     numbers = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
     if not colon:
         return tuple(dict.fromkeys(numbers))
-    many = int(count) if count.isdecimal() else 0
-    if len(numbers) != 2 or not numbers[0] < numbers[1] or not 2 <= many <= _MOST:
+    grid = _grid(numbers, count)
+    if not grid:
         problem = f"{text!r} is not LOW:HIGH:COUNT, such as 1e3:1e6:4, with up to {_MOST:,} numbers of users"
         raise click.BadParameter(problem, param=parameter)
-    return tuple(dict.fromkeys(map(round, _spaced(*numbers, many))))
+    return tuple(dict.fromkeys(map(round, grid)))
+
+
+def _grid(ends: Sequence[float], count: str) -> list[float]:
+    """Return ``count`` numbers from one end to the other, evenly spaced on a log scale; none if that is impossible."""
+    last = int(count) - 1 if count.isdecimal() else 0
+    if len(ends) != 2 or not 0 < ends[0] < ends[1] < math.inf or not 1 <= last < _MOST:
+        return []
+    return [ends[0] * (ends[1] / ends[0]) ** (place / last) for place in range(last + 1)]
 
 
 def _whole_numbers(low: int, high: int, example: str) -> _Callback:
@@ -171,30 +179,16 @@ def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
     """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, evenly spaced on a log scale: an option's callback."""
+    ends, colon, count = (_GRID if text == "grid" else text).rpartition(":")
     try:
-        epsilons = _list_or_grid(_GRID if text == "grid" else text)
+        numbers = [float(part) for part in (ends.split(":") if colon else text.split(","))]
     except ValueError:
-        epsilons = ()
+        numbers = []
+    epsilons = [float(f"{epsilon:.4g}") for epsilon in _grid(numbers, count)] if colon else numbers
     if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
         problem = f"{text!r} is not a list of positive numbers such as 0.5,1,2, nor LOW:HIGH:COUNT, nor grid"
         raise click.BadParameter(problem, param=parameter)
-    return epsilons
-
-
-def _list_or_grid(text: str) -> tuple[float, ...]:
-    if ":" not in text:
-        return tuple(dict.fromkeys(float(part) for part in text.split(",")))
-    low, high, count = text.split(":")
-    first, last, many = float(low), float(high), int(count)
-    if not 0 < first < last < math.inf or not 2 <= many <= _MOST:
-        return ()
-    return tuple(float(f"{epsilon:.4g}") for epsilon in _spaced(first, last, many))
-
-
-def _spaced(first: float, last: float, many: int) -> Iterator[float]:
-    """Yield ``many`` numbers, evenly spaced on a log scale."""
-    for place in range(many):
-        yield first * (last / first) ** (place / (many - 1))
+    return tuple(epsilons) if colon else tuple(dict.fromkeys(epsilons))
 
 
 def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
@@ -317,13 +311,6 @@ def refuse_others(
 def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options whose names are fields of a class, without those that were not given."""
     return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
-
-
-def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Raise ParameterError for a mechanism that does not answer what the type asks."""
-    for name in names:
-        if name not in known:
-            raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
-from ...mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
-from ...options import check_names, given_fields
+from ...mechanism_by_name import LISTED_SPEAKING, NUMERIC, check_names, named
+from ...options import given_fields
 from ...plots import PlotLine, PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
 from ...sweeps import Experiment, Measures, Row, mean

@@ -35,8 +35,15 @@ from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 
 from ...choices import Attack
 from ...experiments.error.strings import found_in
-from ...mechanism_by_name import DISCOVERING, SET_MECHANISMS, STRING_MECHANISMS, named, named_discovery, named_selection
-from ...options import check_names
+from ...mechanism_by_name import (
+    DISCOVERING,
+    SET_MECHANISMS,
+    STRING_MECHANISMS,
+    check_names,
+    named,
+    named_discovery,
+    named_selection,
+)
 from ...plots import PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
 from ...samplers.registry import cohort_shares

@@ -1,4 +1,7 @@
-"""The command ``dither-sim demo``."""
+"""The command ``dither-sim demo``: the whole path once, from a person's answer on a device to an estimate with a chart.
+
+It uses client and collector unchanged; nothing that they need is here.
+"""
 
 from pathlib import Path
 

@@ -17,7 +17,8 @@ from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 
 from ...choices import Law
-from ...options import check_names, given_fields
+from ...mechanism_by_name import check_names
+from ...options import given_fields
 from ...plots import Curve, curves_plot
 from ...sweeps import Experiment, Row, identity_of
 from ...tables import varies

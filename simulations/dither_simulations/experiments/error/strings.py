@@ -14,8 +14,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, PrefixSketch
 from dither_shared.counted import counted
 
-from ...mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from ...options import check_names
+from ...mechanism_by_name import DISCOVERING, STRING_MECHANISMS, check_names, named, named_discovery
 from ...plots import Curve
 from ...samplers.devices import drawn_tally
 from ...sweeps import Measures, Row
