@@ -14,7 +14,7 @@ import pytest
 from dither_shared import ParameterError
 from dither_simulations.experiments.error.accuracy import Cell
 from dither_simulations.experiments.error.shares import ShareAccuracy
-from dither_simulations.sweeps import Measures, SweepJournal, sweep
+from dither_simulations.sweeps import Row, SweepJournal, sweep
 from dither_simulations.users.populations import Distribution
 from dither_spool.workers import workers
 from forkserver import run as run_python
@@ -104,7 +104,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     tried: list[float] = []
     simulate = ShareAccuracy.simulate
 
-    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         tried.append(cell.epsilon)
         return simulate(self, cell, seed)
 

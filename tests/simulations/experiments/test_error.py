@@ -29,7 +29,7 @@ from dither_simulations.experiments.error.shares import (
 )
 from dither_simulations.mechanism_by_name import CLOSED, NUMERIC, SELECTIONS, named
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
-from dither_simulations.sweeps import Measures, seeds, sweep
+from dither_simulations.sweeps import Row, seeds, sweep
 from dither_simulations.users.numbers import NumberColumn
 from dither_simulations.users.populations import Distribution, Population, numbered, zipf
 from dither_simulations.users.sets import SetColumn
@@ -167,7 +167,7 @@ def run_trial(
     law: Law = "joint",
     confidence: float = 0.95,
     steps: tuple[Step, ...] = ("raw",),
-) -> list[Measures]:
+) -> list[Row]:
     return measured_after(estimated(mechanism, population, seed, law, confidence), population.shares, steps, 10)
 
 

@@ -25,7 +25,7 @@ from dither_simulations.experiments.error.numbers import (
     spread_in,
 )
 from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.sweeps import Measures, sweep
+from dither_simulations.sweeps import Row, sweep
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Floats
 from simulations.lab import lab
@@ -81,7 +81,7 @@ def test_devices_can_be_run_one_by_one_and_remember() -> None:
 
 def scored(
     mechanism: NumericMechanism, shares: Floats, users: int, seed: int, repeats: int, law: Law = "joint"
-) -> list[list[Measures]]:
+) -> list[list[Row]]:
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     return [run_number_trial(mechanism, shares, users, each, law=law) for each in seeds]
 

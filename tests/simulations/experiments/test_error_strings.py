@@ -14,7 +14,7 @@ from dither_simulations.choices import Law
 from dither_simulations.experiments.error.strings import Found, found_in, string_scores
 from dither_simulations.mechanism_by_name import STRING_MECHANISMS, named, named_discovery
 from dither_simulations.samplers.devices import drawn_tally
-from dither_simulations.sweeps import Measures
+from dither_simulations.sweeps import Row
 from dither_simulations.users.populations import Population, apportion, listed, made_up, spelled, zipf
 from simulations.lab import lab
 
@@ -71,7 +71,7 @@ def scored(
     users: int,
     seed: np.random.SeedSequence,
     law: Law = "joint",
-) -> Measures:
+) -> Row:
     tally = drawn_tally(mechanism, people.labels, people.shares, users, law, seed)
     held = dict(zip(people.labels, people.shares.tolist(), strict=True))
     return string_scores(held, found_in(mechanism, tally, sought))

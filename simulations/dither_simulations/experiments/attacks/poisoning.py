@@ -27,7 +27,7 @@ from ...mechanism_by_name import LISTED_SPEAKING, NUMERIC, check_names, named
 from ...options import given_fields
 from ...plots import PlotLine, PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
-from ...sweeps import Experiment, Measures, Row, mean
+from ...sweeps import Experiment, Row, mean
 from ...tables import ResultColumn, measured, value
 from ...users.numbers import NumberDistribution
 from ...users.populations import Counts, Distribution, Floats, Population, numbered
@@ -151,14 +151,14 @@ class _GainPoisoning(PoisoningAttack):
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return the rise that theory expects."""
 
-    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the gain of one trial: the rise over the estimate from the honest reports alone."""
         rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         tally = self.honest(mechanism, rng)
         poisoned = tally + self.forge(mechanism, cell, rng)
         return ({"gain": self.estimated(mechanism, poisoned) - self.estimated(mechanism, tally)},)
 
-    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return the mean gain, with theory."""
         gain, error = mean([trial["gain"] for (trial,) in outcomes])
         margin = _BAND * (error or 0.0)

@@ -17,7 +17,7 @@ from dither_shared.mechanism import Item
 from ...mechanism_by_name import named
 from ...plots import PlotPanel, lines_of, lines_plot
 from ...samplers.devices import device_entropy
-from ...sweeps import Experiment, Measures, Row, success_rate
+from ...sweeps import Experiment, Row, success_rate
 from ...tables import ResultColumn, value
 from ...users.populations import Floats
 from .permanent_draws import distinct, permanent_draw, same_draw
@@ -316,7 +316,7 @@ class SeriesAttack(Experiment):
         forever = self.permanent_epsilon if lasting else None
         return named(cell.asked, self.size, self.epsilon, forever, at_most=self.size // 2)
 
-    def simulate(self, cell: _Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: _Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Attack some devices and return the number of successes."""
         return ({"successes": _ATTACKS[self.attack].run(self.mechanism(cell), cell, self.devices, seed)},)
 
@@ -335,7 +335,7 @@ class SeriesAttack(Experiment):
             "seed": self.seed,
         }
 
-    def rows(self, cell: _Cell, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: _Cell, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return how often the attack succeeded in all trials together, with theory."""
         successes, mechanism = sum(trial["successes"] for (trial,) in outcomes), self.mechanism(cell)
         beside = {

@@ -48,7 +48,7 @@ from ...plots import PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
 from ...samplers.registry import cohort_shares
 from ...samplers.sets import sample_sets
-from ...sweeps import Measures, Row, success_rate
+from ...sweeps import Row, success_rate
 from ...tables import ResultColumn, value
 from ...users.populations import WORDS, Counts, Floats, Population, apportion, listed, made_up, set_label, spelled, zipf
 from ...users.sets import ItemChances, SetLaw
@@ -116,7 +116,7 @@ class StringPoisoning(PoisoningAttack):
         """Return the tally of honest reports."""
         return sample_tally(mechanism, self.people(mechanism)[0], rng)
 
-    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return whether the string was found."""
         rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         people, sought = self.people(mechanism)
@@ -156,7 +156,7 @@ class StringPoisoning(PoisoningAttack):
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0
         return {"needed": round(float(reach(mechanism, self.users, 10 * self.size)) * self.users / worth)}
 
-    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return how often the string was found."""
         return [self.about(cell) | success_rate(sum(trial["found"] for (trial,) in outcomes), len(outcomes))]
 

@@ -288,8 +288,10 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
         problem = "auto cannot be used with --scheduler: its workers cannot reach a collector on this machine"
         raise ParameterError("--collector", problem)
     experiment.check()
-    if write_to is not None and isinstance(experiment, ShareAccuracy):
+    if not isinstance(experiment, ShareAccuracy):
+        run.carry_out(experiment, plot)
+    elif write_to is not None:
         experiment.define(write_to)
-        return
-    with experiment.ready() as ready:
-        run.carry_out(ready, plot)
+    else:
+        with experiment.ready() as ready:
+            run.carry_out(ready, plot)

@@ -5,8 +5,7 @@ panels of the plot.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -90,11 +89,6 @@ class Accuracy(Experiment):
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
         """Return the mechanisms that are simulated if none is requested."""
         return cls.offered
-
-    @contextmanager
-    def ready(self) -> Iterator[Self]:
-        """Yield the experiment with all that it needs beside this process."""
-        yield self
 
     def cells(self) -> Sequence[Cell]:
         """Return the grid: for each name each size, for each size each number of users, then ε."""

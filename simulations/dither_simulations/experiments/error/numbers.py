@@ -20,7 +20,7 @@ from ...choices import Law
 from ...mechanism_by_name import NUMERIC, named_numeric
 from ...plots import Curve
 from ...samplers.devices import drawn_tally
-from ...sweeps import Measures, Row
+from ...sweeps import Row
 from ...tables import EPSILON, INTERVALS, SQUARED_ERROR, parameter, value
 from ...users.populations import Floats, numbered
 from .accuracy import Accuracy, Cell
@@ -35,7 +35,7 @@ def run_number_trial(
     law: Law = "joint",
     confidence: float = 0.95,
     quantiles: Sequence[float] = (0.5, 0.95),
-) -> list[Measures]:
+) -> list[Row]:
     """Return the errors of the mean, the distribution and each quantile, relative to the population.
 
     ``shares`` are those of the points of the mechanism's grid, in the population from which ``users`` are drawn.
@@ -73,18 +73,18 @@ def below(shares: Floats) -> Floats:
     return np.append(0.0, np.cumsum(shares))
 
 
-def _measures(mse: float | None, error: float, rank: float | None, coverage: float, width: float) -> Measures:
+def _measures(mse: float | None, error: float, rank: float | None, coverage: float, width: float) -> Row:
     return {"mse": mse, "error": error, "rank": rank, "coverage": coverage, "width": width}
 
 
-def _mean(estimate: NumericEstimate, shares: Floats) -> Measures:
+def _mean(estimate: NumericEstimate, shares: Floats) -> Row:
     truth, mean = mean_in(shares), estimate.mean
     error = mean.estimate - truth
     held = float(mean.low <= truth <= mean.high)
     return _measures(error**2, abs(error), None, held, mean.high - mean.low)
 
 
-def _distribution(estimate: NumericEstimate, shares: Floats) -> Measures:
+def _distribution(estimate: NumericEstimate, shares: Floats) -> Row:
     inner = slice(1, -1)  # nobody is below the first point, and everybody below the last place
     truth, cuts = below(shares)[inner], estimate.cuts
     raw = float(np.mean((cuts.frequency[inner] - truth) ** 2))
@@ -104,9 +104,9 @@ _ROUNDED = 1e-12
 """Rounding error allowed in a sum of shares."""
 
 
-def _ranked(quantiles: Sequence[Quantile], shares: Floats) -> list[Measures]:
+def _ranked(quantiles: Sequence[Quantile], shares: Floats) -> list[Row]:
     total, last = below(shares), len(shares) - 1
-    scores: list[Measures] = []
+    scores: list[Row] = []
     for quantile in quantiles:
         truth = min(int(np.searchsorted(total[1:], quantile.share - _ROUNDED)), last)
         away = abs(quantile.point - truth) / last
@@ -245,7 +245,7 @@ class NumberAccuracy(Accuracy):
         """Return the mechanism."""
         return named_numeric(cell.asked, cell.epsilon, self.permanent_epsilon)
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial for the mean, the distribution and each quantile."""
         mechanism = self.mechanism(cell)
         return run_number_trial(

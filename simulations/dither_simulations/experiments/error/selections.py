@@ -18,7 +18,7 @@ from ...mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_sel
 from ...plots import Curve
 from ...samplers.devices import device_entropy, device_tally
 from ...samplers.sets import sample_sets
-from ...sweeps import Measures, Row
+from ...sweeps import Row
 from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, parameter, value
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
@@ -34,7 +34,7 @@ def run_set_trial(
     law: Law = "joint",
     confidence: float = 0.95,
     top: int = 10,
-) -> Measures:
+) -> Row:
     """Return the errors of the shares of items, relative to the population from which a trial draws its users.
 
     ``mechanism`` takes sets or, for one item, a yes or no: each person then reports each item separately. Measured are
@@ -70,7 +70,7 @@ def expected_sets(mechanism: Mechanism, people: SetLaw, users: int, confidence: 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionAccuracy(Accuracy):
-    """Measures the error of every mechanism of sets; a person has at most ``at_most`` items.
+    """Row the error of every mechanism of sets; a person has at most ``at_most`` items.
 
     Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.
     """
@@ -113,7 +113,7 @@ class SelectionAccuracy(Accuracy):
         law: SetLaw = self.source.people(cell.size, self.at_most)
         return law
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial."""
         mechanism, people, law = self.mechanism(cell), self.people(cell), self.law_of(cell)
         return (run_set_trial(mechanism, people, cell.users, seed, law=law, confidence=self.confidence, top=self.top),)

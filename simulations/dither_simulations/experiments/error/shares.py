@@ -32,7 +32,7 @@ from ...samplers import (
     sample_tally,
 )
 from ...samplers.devices import device_entropy, device_tally
-from ...sweeps import Measures, Row
+from ...sweeps import Row
 from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, ResultColumn, parameter, value, varies, write_bytes
 from ...users.populations import Floats, Population
 from .accuracy import Accuracy, Cell
@@ -138,7 +138,7 @@ class _TrialEstimate(NamedTuple):
     consistent: Callable[[Floats], Floats] = onto_simplex
 
 
-def measured_after(trial: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+def measured_after(trial: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Row]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
     held = intervals(trial.low, trial.high, shares)
     return [
@@ -166,7 +166,7 @@ def estimated(
     return _TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
 
 
-def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
+def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Row:
     """Return what theory expects of raw estimates from a mechanism that was requested at ``epsilon``.
 
     ``mse_bound`` is ``least_mse``. An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard
@@ -347,7 +347,7 @@ class ShareAccuracy(Accuracy):
             )
         return self.law or affordable_law(mechanism, population)
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial after each step."""
         mechanism, population = self.mechanism(cell), self.population(cell)
         if self.collector:

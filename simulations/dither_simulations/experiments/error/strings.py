@@ -17,7 +17,7 @@ from dither_shared.counted import counted
 from ...mechanism_by_name import DISCOVERING, STRING_MECHANISMS, check_names, named, named_discovery
 from ...plots import Curve
 from ...samplers.devices import drawn_tally
-from ...sweeps import Measures, Row
+from ...sweeps import Row
 from ...tables import EPSILON, ResultColumn, measured, parameter, value
 from ...users.populations import WORDS, Floats, Population, listed, made_up, spelled
 from .accuracy import Accuracy, Cell
@@ -50,7 +50,7 @@ def found_in(
     return Found(tuple(whole.labels[place] for place in places), whole.low[places], whole.high[places])
 
 
-def string_scores(held: Mapping[str, float], found: Found) -> Measures:
+def string_scores(held: Mapping[str, float], found: Found) -> Row:
     """Return how many of the strings that people hold, with their shares, are found, and how many that nobody holds.
 
     - ``recall_8``, ``recall_16``, ``recall_32``: the share of the 8, 16, 32 most frequent strings that are found;
@@ -175,7 +175,7 @@ class StringAccuracy(Accuracy):
     def _listed(self, cell: Cell) -> int:
         return 10 * cell.size if self.candidates is None else self.candidates
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial."""
         mechanism, (people, candidates) = self.mechanism(cell), self.looked_for(cell)
         tally = drawn_tally(mechanism, people.labels, people.shares, cell.users, self.law_of(cell), seed)
