@@ -59,18 +59,13 @@ class _ComparedEstimates:
         """Whether each interval contains the truth."""
         return (self.low <= self.truth) & (self.truth <= self.high)
 
-    def chosen(self, order: NDArray[np.intp]) -> "_ComparedEstimates":
-        """Return the rows of these indices, in their order."""
-        labels = tuple(self.labels[index] for index in order)
-        return _ComparedEstimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
-
-    def times(self, factor: float) -> "_ComparedEstimates":
-        """Return all numbers times a factor: 100 makes percent of shares."""
-        columns = (factor * column for column in (self.truth, self.estimate, self.low, self.high))
-        return _ComparedEstimates(self.labels, *columns)
+    def chosen(self, order: NDArray[np.intp], factor: float = 1.0) -> "_ComparedEstimates":
+        """Return the rows of these indices, in their order, all numbers times a factor: 100 makes percent of shares."""
+        columns = (factor * column[order] for column in (self.truth, self.estimate, self.low, self.high))
+        return _ComparedEstimates(tuple(self.labels[index] for index in order), *columns)
 
 
-def _estimates_plot(rows: _ComparedEstimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
+def _estimates_plot(rows: _ComparedEstimates, title: str, unit: str) -> Figure:
     """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
     count = len(rows.labels)
     figure, (axes,) = figure_of(1.35 + 0.31 * count)
@@ -89,7 +84,7 @@ def _estimates_plot(rows: _ComparedEstimates, title: str, unit: str, confidence:
     figure.text(0.03, 1 - 0.24 / height, title, fontsize=FONT + 0.5, va="center", weight="bold")
     second = 1 - 0.5 / height
     figure.text(0.03, second, "bars: the truth", fontsize=FONT - 0.5, va="center", color=GREY)
-    legend = f"points: the estimate, {confidence:.0%} interval"
+    legend = "points: the estimate, 95% interval"
     figure.text(0.36, second, legend, fontsize=FONT - 0.5, va="center", color=COLOURS[0])
     return figure
 
@@ -119,7 +114,7 @@ class _DemoAnswer:
     def described(self) -> dict[str, object]:
         """Return the answer as objects and arrays for JSON."""
         rows = self.rows
-        columns = zip(*(rows.labels, rows.truth, rows.estimate, rows.low, rows.high), strict=True)
+        columns = zip(rows.labels, rows.truth, rows.estimate, rows.low, rows.high, strict=True)
         label, estimate = self.names
         names = (label, "truth", estimate, "low", "high")
         values = [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
@@ -179,7 +174,7 @@ def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> _DemoA
 def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> _DemoAnswer:
     """Return the share of each answer that someone gives; the truly most frequent ones are shown, in percent."""
     rows = _ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
-    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
+    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN], 100)
     held, name = len(rows.labels), metric.name
     title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
     example = (shown.labels[0], "another") if metric.question.names else None
