@@ -27,7 +27,7 @@ docs: .venv/installed
 
 # The example of a published site; it comes out the same unless something of it has changed.
 example: .venv/installed
-	$(BIN)/python -m dither_simulations.experiments.demo.example docs/published/answers
+	$(BIN)/python docs/_ext/published_example.py docs/published/answers
 
 # Looks whether the pages of others that the site links are still there: it wants a network.
 docs-links: .venv/installed

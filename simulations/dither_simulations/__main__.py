@@ -48,9 +48,9 @@ def _origin() -> str:
     direct = this.read_text("direct_url.json")
     if direct is None:
         return f"=={this.version}"
-    found = json.loads(direct)
-    commit = found.get("vcs_info")
-    return f" @ {commit['vcs']}+{found['url']}@{commit['commit_id']}" if commit else f" @ {found['url']}"
+    source = json.loads(direct)
+    commit = source.get("vcs_info")
+    return f" @ {commit['vcs']}+{source['url']}@{commit['commit_id']}" if commit else f" @ {source['url']}"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ people who have each of some items, or which of many strings are frequent, and h
 SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
-"""What may be done to frequencies to turn them into shares (``trials.shares.apply``)."""
+"""What may be done to frequencies to turn them into shares (``experiments.error.shares.apply``)."""
 STEPS: tuple[Step, ...] = get_args(Step)
 
 Law = Literal["joint", "marginal", "device", "collector"]

@@ -4,7 +4,7 @@ import click
 
 from dither_server.cli.main import Later
 
-from .options.common import Commands
+from .options import Commands
 
 _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", or zsh_source, or fish_source."""
 
@@ -12,12 +12,12 @@ _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", 
 _HERE = "dither_simulations.experiments"
 
 _LATER = {
-    "attack": Later(f"{_HERE}.attacks.command:attack", "Attack mechanisms, compared with theory."),
+    "attack": Later(f"{_HERE}.attacks:attack", "Attack mechanisms, compared with theory."),
     "audit": Later(f"{_HERE}.audit:audit", "Test whether a mechanism leaks too much."),
     "compose": Later(f"{_HERE}.compose:compose", "Compose the privacy loss of many days."),
-    "demo": Later(f"{_HERE}.demo.command:demo", "Run devices and a collector once."),
-    "error": Later(f"{_HERE}.error.command:error", "Measure the error of estimates."),
-    "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
+    "demo": Later(f"{_HERE}.demo:demo", "Run devices and a collector once."),
+    "error": Later(f"{_HERE}.error:error", "Measure the error of estimates."),
+    "plan": Later(f"{_HERE}.plan:plan", "Choose ε, mechanism and number of users."),
     "shuffle": Later(f"{_HERE}.shuffle:shuffle", "Compute what shuffling adds to privacy."),
 }
 

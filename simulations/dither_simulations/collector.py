@@ -26,9 +26,8 @@ import dither
 from dither_shared import DitherError, Mechanism, Metric, ParameterError, parse_metrics
 from dither_shared.counted import counted
 
-from .output.tables import write_bytes
-from .trials.shares import TrialEstimate
-from .users.populations import Population
+from .tables import write_bytes
+from .users.populations import Floats, Population
 
 DATABASE = "demo.db"
 """A name that a collector of real reports is unlikely to use for its database."""
@@ -39,10 +38,6 @@ _PATIENCE = 20.0
 
 class CollectorError(DitherError):
     """The collector did not start, or did not answer as it should."""
-
-
-class UnknownThereError(CollectorError):
-    """The collector has no metric with the requested name."""
 
 
 class Access(NamedTuple):
@@ -107,15 +102,20 @@ def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> 
 def fetch(collector: Access, path: str) -> dict[str, Any]:
     """Return the JSON at a path of the collector's API.
 
-    Raises UnknownThereError if it says that it has no such metric, CollectorError if there is no answer otherwise.
+    Raises CollectorError if there is no answer, or another.
     """
-    url, (status, body) = collector.url, _got(collector, path)
+    return _answer(collector, path, *_got(collector, path))
+
+
+def _answer(collector: Access, path: str, status: int, body: bytes) -> dict[str, Any]:
+    """Return the JSON of a response; raise CollectorError with what its status or its body says."""
+    url = collector.url
     if status == HTTPStatus.UNAUTHORIZED and collector.token:
         raise CollectorError(f"the collector at {url} refuses this token; it is wrong, or has expired")
     if status == HTTPStatus.UNAUTHORIZED:
         raise CollectorError(f"the collector at {url} asks for a token; give its address with ?token=… instead")
     if status == HTTPStatus.NOT_FOUND and _UNKNOWN in body:
-        raise UnknownThereError(f"the collector at {url} does not know the metric of {path}")
+        raise CollectorError(f"the collector at {url} does not know the metric of {path}")
     if status != HTTPStatus.OK:
         raise CollectorError(f"the collector at {url} answers {status}: {body.decode('utf-8', 'replace')}")
     try:
@@ -272,11 +272,10 @@ _NAMED = 5
 
 
 def _is_known(collector: Access, metric: Metric) -> bool:
-    try:
-        there = fetch(collector, f"/v1/metrics/{quote(metric.name, safe='')}?limit=1")
-    except UnknownThereError:
-        return False
-    return bool(there["version"] == metric.version)
+    path = f"/v1/metrics/{quote(metric.name, safe='')}?limit=1"
+    status, body = _got(collector, path)
+    unknown = status == HTTPStatus.NOT_FOUND and _UNKNOWN in body
+    return not unknown and bool(_answer(collector, path, status, body)["version"] == metric.version)
 
 
 @contextmanager
@@ -291,8 +290,11 @@ def collector_of_its_own(surveys: Sequence[AskedMechanism]) -> Iterator[str]:
 
 def collected(
     mechanism: Mechanism, population: Population, epsilon: float, address: str, confidence: float
-) -> TrialEstimate:
+) -> tuple[Floats, Floats, Floats, Callable[[Floats], Floats]]:
     """Let one client for each user report to the collector at ``address``, and return its estimate.
+
+    That is the frequencies, the low and the high ends of their intervals for noise alone, and a function that returns
+    the collector's consistent shares, whatever frequencies it is given.
 
     Raises CollectorError if it does not collect the metric (``require_known`` says what to do), has reports of it
     already, or does not count all.
@@ -314,9 +316,7 @@ def collected(
     if not delivered or answer["reports"] != population.users:
         raise CollectorError(f"{counted(answer['reports'], 'report')} of {population.users:,} came to {url}")
     columns = {name: np.array([row[name] for row in answer["values"]], dtype=np.float64) for name in _COLUMNS}
-    return TrialEstimate(
-        columns["frequency"], columns["noise_low"], columns["noise_high"], lambda _: columns["consistent"]
-    )
+    return columns["frequency"], columns["noise_low"], columns["noise_high"], lambda _: columns["consistent"]
 
 
 def _definition(mechanism: Mechanism, population: Population, epsilon: float) -> str:

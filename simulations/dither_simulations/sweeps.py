@@ -20,14 +20,17 @@ from dither_shared import ParameterError
 from dither_shared.privacy.audit import lower_bound, upper_bound
 from dither_spool.workers import Map, here
 
-from .output.tables import ResultColumn, results_table
-from .trials.shares import Measures
+from .tables import ResultColumn, results_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = dict[str, Any]
-"""One result: a number, a string or None per column. All rows of an experiment have the same columns."""
+"""One result, or the measures of one trial: a number, a string or None per name.
+
+All rows of an experiment have the same names, which are its columns.
+"""
+
 
 _CHUNK = 16
 """Trials that are sent to a worker together, because sending each separately would cost more than running it."""
@@ -50,7 +53,7 @@ class Experiment(ABC):
         """Return the cells, in the order of their rows."""
 
     @abstractmethod
-    def simulate(self, cell: Any, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Any, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Run one trial of a cell and return the measures of each part; they depend on the arguments alone."""
 
     @abstractmethod
@@ -81,7 +84,7 @@ class Experiment(ABC):
         """Return a digest of everything that the experiment's numbers depend on, different from every other's."""
         return identity_of(self)
 
-    def rows(self, cell: Any, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Any, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return one row per part: the means of its measures with their standard errors, and theory."""
         about, rows = self.about(cell), []
         for place, theory in enumerate(self.theory(cell)):
@@ -153,7 +156,7 @@ def _finished(
     tasks = [(experiment, cells[place], chunk) for place, some in zip(places, chunks, strict=True) for chunk in some]
     results = run(_perform, tasks)
     for place, of_cell in zip(places, chunks, strict=True):
-        outcomes: list[Sequence[Measures]] = []
+        outcomes: list[Sequence[Row]] = []
         for some in islice(results, len(of_cell)):
             outcomes += some
             step(len(some))
@@ -164,7 +167,7 @@ def _chunks(all_seeds: Sequence[np.random.SeedSequence]) -> list[Sequence[np.ran
     return [all_seeds[start : start + _CHUNK] for start in range(0, len(all_seeds), _CHUNK)]
 
 
-def _perform(task: tuple[Experiment, Any, Sequence[np.random.SeedSequence]]) -> list[Sequence[Measures]]:
+def _perform(task: tuple[Experiment, Any, Sequence[np.random.SeedSequence]]) -> list[Sequence[Row]]:
     experiment, cell, chunk = task
     return [experiment.simulate(cell, seed) for seed in chunk]
 

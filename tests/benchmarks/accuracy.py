@@ -21,7 +21,7 @@ from .tables import Table, add_option, write
 __all__ = ["PARTS", "Part", "by_library"]
 
 Measure = Callable[[str, Sequence[Case]], Sequence[Finding]]
-"""Measures cases of a library."""
+"""Row cases of a library."""
 
 
 class Part(NamedTuple):

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import Estimate, estimate
 from dither_shared import MECHANISMS, Mechanism
+from dither_simulations.mechanism_by_name import NAMES
 from dither_simulations.samplers import Marginal, has_marginal, sample_support, sample_tally
-from dither_simulations.trials.mechanism_by_name import NAMES
 from dither_simulations.users.populations import Population
 
 from .tables import Table, add_option, write

@@ -20,7 +20,7 @@ from dither_server.estimation.numeric.estimate import NumericEstimate, estimate_
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_scale import Scale
 from dither_shared import Metric, parse_metrics
-from dither_simulations.trials.shares import device_entropy, device_tally
+from dither_simulations.samplers.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Population, read_column
 
 __all__ = ["MADE_UP", "REPORTS", "STATISTICS", "Column", "estimated", "metric_of", "run", "truth"]

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dither_server.reading.summaries.number_scale import Scale
-from dither_simulations.output.plots import COLOURS, FONT, GREY, INK, figure_of, save
+from dither_simulations.plots import COLOURS, FONT, GREY, INK, figure_of, save
 
 from .numeric_devices import MADE_UP, REPORTS, Column, estimated, metric_of
 

@@ -22,11 +22,11 @@ from dither_server.estimation.planning import worst_share
 from dither_server.estimation.sets import estimate_sets
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion
+from dither_simulations.experiments.error.strings import found_in
 from dither_simulations.experiments.plan.numbers import NumberPlanner
 from dither_simulations.experiments.plan.planner import IntervalPlanner
 from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner, StringPlanner
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.strings import found_in
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered, set_label, spelled
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from dither_shared import PrivSet, SetResponse, SubsetSelection
 from dither_simulations.experiments.error.selections import run_set_trial
-from dither_simulations.output.tables import render
+from dither_simulations.mechanism_by_name import AUTO, named_selection
 from dither_simulations.sweeps import mean
-from dither_simulations.trials.mechanism_by_name import AUTO, named_selection
+from dither_simulations.tables import render
 from dither_simulations.users.sets import IndependentSets, SetLaw, SetList
 
 from .tables import Table, add_option, write

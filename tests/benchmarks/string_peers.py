@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dither_shared import DiscoveryQuestion, Mechanism
-from dither_simulations.output.tables import render
+from dither_simulations.experiments.error.strings import Found, found_in, string_scores
+from dither_simulations.mechanism_by_name import named, named_discovery
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.mechanism_by_name import named, named_discovery
-from dither_simulations.trials.strings import Found, found_in, string_scores
+from dither_simulations.tables import render
 from dither_simulations.users.populations import Counts, Floats, Population, listed, made_up, spelled, zipf
 
 from .peers.prefix_extending import Codes, PrefixExtending

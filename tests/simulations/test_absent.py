@@ -12,8 +12,8 @@ from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import MECHANISMS
+from dither_simulations.mechanism_by_name import CLOSED
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
-from dither_simulations.trials.mechanism_by_name import CLOSED
 from dither_simulations.users.populations import Population, numbered
 
 SIZES = (2, 16, 300, 1_000, 3_000, 16_384)

@@ -1,13 +1,18 @@
 import json
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from dither_simulations.cli import main
-from dither_simulations.options.common import users_list
-from dither_simulations.trials.mechanism_by_name import NAMES, named
+from dither_simulations.mechanism_by_name import NAMES, named
+from dither_simulations.options import users_list
+from server.cli.test_lazy import HEAVY, imported
+from simulations.lab import lab
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 
@@ -19,8 +24,7 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["error", *map(str, arguments)])
+run = partial(lab, "error")
 
 
 def test_the_table_has_a_line_for_every_mechanism_law_and_epsilon() -> None:
@@ -107,3 +111,39 @@ def test_no_colour_is_used_where_none_is_wanted(
     )
     assert told.exit_code == 1
     assert ("\x1b[" in told.stdout) is coloured
+
+
+HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqdm"}
+
+
+def test_help_and_completion_import_no_command() -> None:
+    ((told, packages),) = imported("simulations", ["--help"])
+    assert all(f"  {name} " in told for name in main.commands)
+    assert not packages & HEAVY_HERE
+    variables = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "dither-sim a", "COMP_CWORD": "1"}
+    ((told, packages),) = imported("simulations", [], **variables)
+    assert told.splitlines() == ["plain,attack", "plain,audit"]
+    assert not packages & HEAVY
+
+
+HELP = f"""
+import sys
+from dither_simulations.cli import main
+for words in (*([name] for name in main.commands), ["attack", "poisoning"]):
+    main([*words, "--help"], standalone_mode=False)
+    heavy = {{name.partition(".")[0] for name in sys.modules}} & {HEAVY_HERE!r}
+    assert not heavy, (words, heavy)
+"""
+
+
+def test_help_of_no_command_imports_what_computes() -> None:
+    """In one process, for what one command imports the others have, too."""
+    ended = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("Usage: ") == len(main.commands) + 1
+
+
+def test_every_command_is_where_it_is_said_to_be() -> None:
+    for name in main.commands:
+        found, command, _ = main.resolve_command(click.Context(main), [name])
+        assert (found, command and command.name) == (name, name)

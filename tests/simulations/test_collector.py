@@ -12,26 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import Mechanism, load_metrics
 from dither_simulations import collector as remote
-from dither_simulations.cli import main
-from dither_simulations.collector import (
-    Access,
-    CollectorError,
-    UnknownThereError,
-    collected,
-    fetch,
-    metric_of,
-    running_collector,
-)
+from dither_simulations.collector import Access, CollectorError, collected, fetch, metric_of, running_collector
+from dither_simulations.mechanism_by_name import named
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.mechanism_by_name import named
-from dither_simulations.trials.shares import device_entropy, device_tally
+from dither_simulations.samplers.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Distribution, Floats
+from simulations.lab import lab
 
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "400")
 RAPPOR = ("error", "--mechanism", "rappor", "--epsilon", "1.5", "-k", "5", "-n", "50")
@@ -54,24 +45,24 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     Each row is a sum of multinomials, one a value, whose covariance is at most that of one multinomial of their
     mixture: the statistic is stochastically smaller than chi-square, and the test fails less often than that.
     """
-    lab = tmp_path / "lab.toml"
-    defined = CliRunner().invoke(main, [*ARGUMENTS, "--mechanism", "rappor", "--definitions", str(lab)])
+    definitions = tmp_path / "lab.toml"
+    defined = lab(*ARGUMENTS, "--mechanism", "rappor", "--definitions", str(definitions))
     assert defined.exit_code == 0, defined.output
-    mechanism, sketch = (metric.mechanism for metric in load_metrics(lab).values())
+    mechanism, sketch = (metric.mechanism for metric in load_metrics(definitions).values())
     assert (mechanism, sketch.name) == (named("randomized-response", 5, 1.5), "rappor")
 
     rows = [
         sample_tally(mechanism, POPULATION, np.random.default_rng(1)).counts[0],
         device_tally(mechanism, POPULATION, device_entropy(np.random.SeedSequence(2))).counts[0],
     ]
-    with running_collector(lab, tmp_path) as collector:
+    with running_collector(definitions, tmp_path) as collector:
         url = f"{collector.url}/?token={collector.token}"
         sent = collected(mechanism, POPULATION, 1.5, url, 0.9)
-        rows.append(symbols(mechanism, sent.frequency))
-        again = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url])
-        other = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url, "-k", "6"])
-        closed = CliRunner().invoke(main, [*ARGUMENTS, "--collector", collector.url])
-        asked = CliRunner().invoke(main, [*RAPPOR, "--collector", url])
+        rows.append(symbols(mechanism, sent[0]))
+        again = lab(*ARGUMENTS, "--collector", url)
+        other = lab(*ARGUMENTS, "--collector", url, "-k", "6")
+        closed = lab(*ARGUMENTS, "--collector", collector.url)
+        asked = lab(*RAPPOR, "--collector", url)
     assert stats.chi2_contingency(np.array(rows)).pvalue > 1e-7
     alone = estimate(mechanism, POPULATION.labels, sample_tally(mechanism, POPULATION, np.random.default_rng(1)))
     assert np.allclose(symbols(mechanism, alone.frequency), rows[0])
@@ -91,15 +82,9 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
 
 
 def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
-    result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9"])
+    result = lab(*ARGUMENTS, "--collector", "http://127.0.0.1:9")
     assert result.exit_code == 1
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
-
-
-def test_a_collector_counts_one_trial() -> None:
-    result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9", "--repeats", "2"])
-    assert result.exit_code == 2
-    assert "--collector" in result.stderr
 
 
 @pytest.mark.slow  # starts a collector more; the test of SIGTERM has one that starts by itself and ends
@@ -114,7 +99,7 @@ def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(remote, "running_collector", watched)
     few = ("error", "--epsilon", "1.5", "-k", "4", "-n", "40", "--mechanism", "rappor", "--mechanism", "auto")
-    result = CliRunner().invoke(main, [*few, "--collector", "auto", "--json"])
+    result = lab(*few, "--collector", "auto", "--json")
     assert result.exit_code == 0, result.output
     assert [(row["law"], row["users"]) for row in json.loads(result.stdout)] == [("collector", 40)] * 2
     (access,) = started
@@ -139,26 +124,9 @@ def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("-n", "40,80"), "would ask lab-randomized-response-5-1.5 twice"),
-        (("--mechanism", "auto"), "would ask lab-randomized-response-5-1.5 twice"),
-        (("--scheduler", "tcp://127.0.0.1:9"), "auto cannot be used with --scheduler"),
-    ],
-)
-def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], said: str) -> None:
-    result = CliRunner().invoke(main, [*ARGUMENTS, *more, "--collector", "auto"])
-    assert result.exit_code == 2
-    assert said in result.stderr
-
-
 def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(*_: object) -> None:
-        raise UnknownThereError("no")
-
-    monkeypatch.setattr(remote, "fetch", unknown)
-    result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
+    monkeypatch.setattr(remote, "_got", lambda *_: (404, b'{"type": "urn:dither:problem:unknown-metric"}'))
+    result = lab(*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9")
     assert result.exit_code == 1
     assert "does not collect 10 of 10 metrics asked for" in result.stderr
     assert result.stderr.count("  lab-randomized-response-5-") == 5

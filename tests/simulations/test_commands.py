@@ -2,14 +2,12 @@
 
 import csv
 import json
-import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_simulations.choices import KINDS, SPREADS
-from dither_simulations.cli import main
+from simulations.lab import lab
 
 DRAWN = {
     "error --mechanism auto --mechanism rappor --epsilon 1,2 -k 8 -n 1000 --repeats 2 --step all": "svg",
@@ -20,6 +18,7 @@ DRAWN = {
     "attack averaging --devices 8 --repeats 1 --reports 1,2 --mechanism randomized-response": "png",
     "attack poisoning --mechanism optimized-unary --share 0.01,0.2 -k 8 -n 500 --repeats 2": "svg",
     "attack poisoning --type number --mechanism dithered-response --share 0.01,0.1 -n 1e4 --repeats 2": "svg",
+    "attack poisoning --type string --mechanism projective-count-mean-sketch --share 0.02 -k 20 -n 1e4": "png",
     "compose --part 1x30 --part 0.5x52": "svg",
     "shuffle --mechanism randomized-response --mechanism discrete-laplace -n 100,1000": "svg",
 }
@@ -40,29 +39,25 @@ SEEDLESS = ("plan", "compose", "shuffle")
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
-def run(command: str, *more: str | Path) -> Result:
-    return CliRunner().invoke(main, [*shlex.split(command), *map(str, more)])
-
-
 @pytest.mark.parametrize("command", [*DRAWN, *LISTED])
 def test_terminal_files_and_pictures_are_of_the_same_rows(command: str, tmp_path: Path) -> None:
     """CSV and JSON hold the same; a seed gives the same numbers again, and another seed others."""
     plot = ("--plot", tmp_path / f"picture.{DRAWN[command]}") if command in DRAWN else ()
-    told = run(command, "--json", "--out", tmp_path / "rows.csv", *plot)
+    told = lab(command, "--json", "--out", tmp_path / "rows.csv", *plot)
     assert told.exit_code == 0, told.output
     rows = json.loads(told.stdout)
     with (tmp_path / "rows.csv").open(newline="") as stream:
         assert [*csv.DictReader(stream)] == [
             {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
         ]
-    again = run(command, "--out", tmp_path / "rows.json")
+    again = lab(command, "--out", tmp_path / "rows.json")
     assert json.loads((tmp_path / "rows.json").read_text()) == rows
     assert again.stdout.splitlines()[0]
     if plot:
         assert (tmp_path / f"picture.{DRAWN[command]}").read_bytes().startswith(MAGIC[DRAWN[command]])
     assert len([*tmp_path.iterdir()]) == 2 + bool(plot), "a temporary file is left"
     if not command.startswith(SEEDLESS):
-        other = json.loads(run(command, "--seed", "4", "--json").stdout)
+        other = json.loads(lab(command, "--seed", "4", "--json").stdout)
         assert other != [row | {"seed": 4} for row in rows]
 
 
@@ -128,6 +123,10 @@ error --type number --quantile 1 | --quantile
 error --type number --law marginal | --law
 error --type number --epsilon 30 | epsilon: 30
 error --type number --column age | --input
+error --collector http://127.0.0.1:9 --repeats 2 | --collector
+error --mechanism rappor --epsilon 1 -n 40,80 --collector auto | would ask lab-rappor-64-1 twice
+error --mechanism auto --mechanism subset-selection --epsilon 1 --collector auto | would ask lab-subset
+error --mechanism auto --epsilon 1 --collector auto --scheduler tcp://127.0.0.1:9 | auto cannot be used with --scheduler
 error --type selection -k 1 | from 2 to
 error --type selection -k 8 --at-most 9 | at_most: 9 must lie between 1 and the 8 items
 error --type selection --at-most 0 | --at-most
@@ -157,6 +156,7 @@ attack averaging --mechanism rappor | --mechanism
 attack linkage --permanent-epsilon 0.5 | permanent_epsilon
 attack change --devices 1 | --devices
 attack poisoning --share 1 | --share
+attack poisoning --mechanism optimized-unary -k 8 -n 100 --share 0.001 --repeats 2 --plot gain.svg | no gain is above
 attack poisoning --targets 65 | --targets
 attack poisoning --attack bribery | --attack
 attack poisoning --at-most 9 | --at-most: needs --type selection
@@ -243,6 +243,8 @@ plan --type string --discover a-z/3 --share 0 | --share
 plan --type string -k 9 --error 0.1 | --error: needs
 plan --type selection -k 4 --at-most 5 | --at-most: 5 is more than the 4 items
 plan --type selection | --size: missing
+plan --relay -k 3 --permanent-epsilon 2 | --permanent-epsilon: a permanent draw links reports
+plan --relay -k 3 --epsilon 1,4 | --epsilon: must be below 4 with --relay
 shuffle --forged 100% | --forged
 shuffle --forged -1% | --forged
 shuffle --forged x | --forged
@@ -259,7 +261,7 @@ shuffle --mechanism bit-flip -n 1000 --plot none.svg | no amplification
 def test_what_is_refused_is_named_in_one_line_with_status_2() -> None:
     for line in REFUSED.strip().splitlines():
         command, named = line.split(" | ")
-        result = run(command)
+        result = lab(command)
         assert result.exit_code == 2, (command, result.output)
         assert named.strip() in result.stderr.splitlines()[-1], (command, result.stderr)
         assert "Traceback" not in result.output, command
@@ -270,5 +272,5 @@ def test_every_distribution_is_drawn_and_named(kind: str, distributions: tuple[s
     mechanism = {"share": "randomized-response", "number": "dithered-response"}[kind]
     for distribution in distributions:
         few = f"--mechanism {mechanism} --epsilon 1 -n 100 --repeats 1 --json"
-        rows = json.loads(run(f"error --type {kind} --distribution {distribution} {few}").stdout)
+        rows = json.loads(lab(f"error --type {kind} --distribution {distribution} {few}").stdout)
         assert all(row["distribution"].startswith(distribution) for row in rows), distribution

@@ -12,7 +12,7 @@ from scipy import stats
 
 from benchmarks.coverage import EPSILON, KINDS, mechanism_named, surveyed
 from dither_shared import MECHANISMS
-from dither_simulations.trials.mechanism_by_name import NAMES
+from dither_simulations.mechanism_by_name import NAMES
 
 SURVEYS, REPORTS = 60, 2_000
 LEAST, MOST = 0.94, 0.965

@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dither_simulations.trials.mechanism_by_name import named, named_numeric
-from dither_simulations.trials.shares import predicted_mse
+from dither_simulations.experiments.error.shares import predicted_mse
+from dither_simulations.mechanism_by_name import named, named_numeric
 from dither_simulations.users.populations import Population, numbered, zipf
 
 FORMULAS: dict[str, Callable[[int, float], float]] = {

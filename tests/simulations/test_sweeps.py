@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from dither_shared import ParameterError
-from dither_simulations.cli import main
-from dither_simulations.experiments.error.accuracy import Cell, ShareAccuracy
-from dither_simulations.sweeps import SweepJournal, sweep
-from dither_simulations.trials.shares import Measures
+from dither_simulations.experiments.error.accuracy import Cell
+from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.sweeps import Row, SweepJournal, sweep
 from dither_simulations.users.populations import Distribution
 from dither_spool.workers import workers
 from forkserver import run as run_python
 from server.dask import cluster_of
+from simulations.lab import lab
 
 PLAN = ShareAccuracy(
     names=("randomized-response",),
@@ -89,7 +88,7 @@ def test_a_dask_cluster_changes_no_number() -> None:
 
 def test_missing_dask_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
-    result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
+    result = lab(*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9")
     assert result.exit_code == 2
     assert "--scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.stderr
 
@@ -105,18 +104,18 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     tried: list[float] = []
     simulate = ShareAccuracy.simulate
 
-    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         tried.append(cell.epsilon)
         return simulate(self, cell, seed)
 
     monkeypatch.setattr(ShareAccuracy, "simulate", watched)
     monkeypatch.chdir(tmp_path)
-    resumed = CliRunner().invoke(main, [*ARGUMENTS, "--out", "rows.csv"])
+    resumed = lab(*ARGUMENTS, "--out", "rows.csv")
     assert resumed.exit_code == 0, resumed.output
     assert set(tried) == {2.0}  # what was finished is not tried again
     assert not part.exists()
 
-    again = CliRunner().invoke(main, [*ARGUMENTS, "--out", "again.csv"])
+    again = lab(*ARGUMENTS, "--out", "again.csv")
     assert again.stdout == resumed.stdout
     assert Path("again.csv").read_bytes() == Path("rows.csv").read_bytes()
 

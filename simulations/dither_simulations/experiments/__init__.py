@@ -1,1 +1,1 @@
-"""The experiments, one folder for each command of ``dither-sim``."""
+"""The experiments, a file or a folder for each command of ``dither-sim``."""

@@ -9,10 +9,18 @@ from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, SystemEntropy
 from dither_shared.counted import counted
 from dither_shared.privacy import audit as attacks
 
-from ..options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of, size_option
-from ..options.run import Run, run_options
-from ..output.tables import ResultColumn, results_table, value
-from ..trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..options import (
+    Run,
+    confidence_of,
+    epsilon_option,
+    mechanism_option,
+    permanent_option,
+    reports_of,
+    run_options,
+    size_option,
+)
+from ..tables import ResultColumn, results_table, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +37,13 @@ _COLUMNS = (
 )
 
 
-def perform(one: tuple[Mechanism, int, int, float, int | None]) -> "Row":
+def audit_row(task: tuple[Mechanism, int, int, float, int | None]) -> "Row":
     """Attack a mechanism, given the reports of a series, the draws, the confidence and the seed.
 
     The stream depends on the seed and on the mechanism, so that the order of audits does not matter; without a seed it
     is the operating system's. Returns the finding and its verdict.
     """
-    mechanism, reports, draws, confidence, seed = one
+    mechanism, reports, draws, confidence, seed = task
     keyed = KeyedEntropy(b"dither-sim audit", str(seed).encode(), mechanism.name.encode())
     finding = attacks.audit(mechanism, SystemEntropy() if seed is None else keyed, draws, reports, confidence)
     return asdict(finding) | {"passed": finding.passed}
@@ -110,7 +118,7 @@ def audit(
         for count in reports
     ]
     with run.workers() as spread:
-        rows = list(tqdm(spread(perform, audits), total=len(audits), unit="audit", disable=None, leave=False))
+        rows = list(tqdm(spread(audit_row, audits), total=len(audits), unit="audit", disable=None, leave=False))
     run.show(rows, lambda: table(rows))
     if not all(row["passed"] for row in rows):
         context.exit(1)

@@ -9,8 +9,7 @@ import click
 
 from dither_shared import ParameterError
 
-from ..options.common import plot_option
-from ..options.run import Run, run_options
+from ..options import FILE, Run, plot_option, run_options
 
 if TYPE_CHECKING:
     from .compose_bounds import NamedPart
@@ -35,9 +34,9 @@ def _exact(_: click.Context, parameter: click.Parameter, text: str | None) -> Fr
 
 def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[NamedPart]":
     """Read parts: an option's callback."""
-    from .compose_bounds import asked_by_hand
+    from .compose_bounds import read_part
 
-    return [_read(text, parameter, asked_by_hand) for text in texts]
+    return [_read(text, parameter, read_part) for text in texts]
 
 
 @click.command()
@@ -53,7 +52,7 @@ def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
 )
 @click.option(
     "--metrics",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Add the metrics of this metrics.toml: their privacy loss for one device in --days.",
 )
 @click.option("--days", type=click.IntRange(1, 100_000), help="Days that --metrics are asked.  [default: 365]")
@@ -82,15 +81,15 @@ def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path |
 
     Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
-    from .compose_bounds import composition_plot, composition_table, course, of_group, weigh
+    from .compose_bounds import composition_plot, composition_rows, composition_table, growing_rows, of_group
 
-    asked = of_group(_asked(**given), people)
-    rows = weigh(asked, delta, one_of_them=parallel)
-    run.show(rows, lambda: composition_table(rows, asked, people))
-    run.draw(plot, lambda: composition_plot(list(course(asked, delta, one_of_them=parallel))))
+    parts = of_group(_parts_given(**given), people)
+    rows = composition_rows(parts, delta, one_of_them=parallel)
+    run.show(rows, lambda: composition_table(rows, parts, people))
+    run.draw(plot, lambda: composition_plot(list(growing_rows(parts, delta, one_of_them=parallel))))
 
 
-def _asked(
+def _parts_given(
     epsilon: Fraction | None,
     reports: int | None,
     parts: "list[NamedPart]",
@@ -107,10 +106,10 @@ def _asked(
         raise ParameterError("--reports", "needs --epsilon; or write both as one, --part 0.5x365")
     if metrics is None and (days is not None or values is not None):
         raise ParameterError("--days" if days is not None else "--values", "goes with --metrics")
-    found = [] if epsilon is None else [NamedPart(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
-    found += parts
+    named = [] if epsilon is None else [NamedPart(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
+    named += parts
     if metrics is not None:
-        found += of_metrics(metrics, days or 365, values)
-    if not found:
+        named += of_metrics(metrics, days or 365, values)
+    if not named:
         raise ParameterError("--epsilon", "missing; give it, or --part, or --metrics")
-    return found
+    return named

@@ -1,4 +1,4 @@
-"""What one person is asked, and bounds on the total privacy loss: of each part, and of all or one of them."""
+"""What one person is named_parts, and bounds on the total privacy loss: of each part, and of all or one of them."""
 
 import math
 import re
@@ -18,9 +18,9 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
 from dither_shared.privacy.wording import MEMOISATION
 
-from ..output.lines import PlotPanel, exact_line, lines_plot
-from ..output.tables import render
+from ..plots import PlotPanel, exact_line, lines_plot
 from ..sweeps import Row
+from ..tables import render
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](?P<reports>\d{{1,9}}))?")
@@ -42,17 +42,17 @@ def exact(text: str) -> Fraction:
     return Fraction(text)
 
 
-def asked_by_hand(text: str) -> NamedPart:
+def read_part(text: str) -> NamedPart:
     """Read a part such as 0.5x365 or 0.1:1e-9x30: ε, optionally a δ, and the number of reports (default 1).
 
     Raises ParameterError.
     """
-    found = _PART.fullmatch(text.strip())
-    if found is None:
+    match = _PART.fullmatch(text.strip())
+    if match is None:
         raise ParameterError(repr(text), "not εxREPORTS such as 0.5x365, nor ε:δxREPORTS such as 0.1:1e-9x30")
-    delta, reports = Fraction(found["delta"] or 0), int(found["reports"] or 1)
+    delta, reports = Fraction(match["delta"] or 0), int(match["reports"] or 1)
     try:
-        return NamedPart(text.strip(), Part(Fraction(found["epsilon"]), reports, delta))
+        return NamedPart(text.strip(), Part(Fraction(match["epsilon"]), reports, delta))
     except ParameterError as error:
         raise error.within(f"{text!r}: ") from None
 
@@ -68,9 +68,9 @@ def of_metrics(path: Path, days: int, values: int | None = None) -> list[NamedPa
     return [_of_metric(metric, days, values) for metric in load_metrics(path).values()]
 
 
-def of_group(asked: Sequence[NamedPart], people: int) -> list[NamedPart]:
+def of_group(named_parts: Sequence[NamedPart], people: int) -> list[NamedPart]:
     """Return what each part costs people whose answers all depend on one secret; raise ParameterError as Part does."""
-    return [replace(one, part=one.part.of_group(people)) for one in asked]
+    return [replace(named, part=named.part.of_group(people)) for named in named_parts]
 
 
 def _of_metric(metric: Metric, days: int, values: int | None) -> NamedPart:
@@ -95,7 +95,7 @@ TOGETHER, ONE_OF_THEM = "together", "one of them"
 _POINTS = 10
 
 
-def weigh(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
+def composition_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
     """Return what the reports of one person add up to, for each part and, if there are several, for all; none too low.
 
     - ``epsilon``: the loss of one report, or None if they differ;
@@ -107,28 +107,31 @@ def weigh(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -
     With ``one_of_them`` each person answers only one part. Raises ParameterError for an invalid δ, or if the total δ is
     1 or more.
     """
-    rows = [_bounds(one.name, [one.part], granted) | {"epsilon": float_above(one.part.epsilon)} for one in asked]
+    rows = [
+        _bounds(named.name, [named.part], granted) | {"epsilon": float_above(named.part.epsilon)}
+        for named in named_parts
+    ]
     if len(rows) == 1:
         return rows
-    return [*rows, _dearest(rows) if one_of_them else _bounds(TOGETHER, [one.part for one in asked], granted)]
+    return [*rows, _dearest(rows) if one_of_them else _bounds(TOGETHER, [named.part for named in named_parts], granted)]
 
 
-def course(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> Iterator[Row]:
+def growing_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> Iterator[Row]:
     """Yield the last of the bounds for growing shares of the reports of each part, up to all."""
-    most = max(one.part.reports for one in asked)
+    most = max(named.part.reports for named in named_parts)
     known: set[int] = set()
     for place in range(_POINTS):
         share = most ** (place / (_POINTS - 1) - 1)
-        parts = [replace(one.part, reports=max(1, round(share * one.part.reports))) for one in asked]
-        row = weigh([NamedPart("", part) for part in parts], granted, one_of_them=one_of_them)[-1]
+        parts = [replace(named.part, reports=max(1, round(share * named.part.reports))) for named in named_parts]
+        row = composition_rows([NamedPart("", part) for part in parts], granted, one_of_them=one_of_them)[-1]
         if row["reports"] not in known:
             known.add(row["reports"])
             yield row
 
 
 def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
-    own = [part.total_delta for part in parts]
-    delta = sequential([granted, *own])
+    deltas = [part.total_delta for part in parts]
+    delta = sequential([granted, *deltas])
     if delta >= 1:
         raise ParameterError("delta", f"together they have {delta:.3g}; a δ of 1 or more promises nothing")
     theorem = advanced(parts, granted) if granted else math.inf
@@ -137,7 +140,7 @@ def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
         "epsilon": None,
         "reports": sum(part.reports for part in parts),
         "sum": sequential([part.total for part in parts]),
-        "sum_delta": sequential(own),
+        "sum_delta": sequential(deltas),
         "advanced": theorem if theorem < math.inf else None,
         "optimal": optimal(parts, granted),
         "delta": delta,
@@ -166,12 +169,12 @@ _SURE = 1e-6
 """The relative error that rounding may add to an optimal ε: more than it ever does if all reports are alike."""
 
 
-def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: int) -> str:
+def composition_table(rows: Sequence[Row], named_parts: Sequence[NamedPart], people: int) -> str:
     """Return a table of the bounds, and sentences on the last one."""
     granted = _granted(rows[-1])
     header = ("part", "ε of one", "reports", "sum", *(("advanced", "optimal", "δ") if granted else ("δ",)))
     cells = [(row["part"], _shown(row["epsilon"]), f"{row['reports']:,}", *_losses(row, granted)) for row in rows]
-    lines = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(asked))
+    lines = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(named_parts))
     return "\n".join((render(header, cells), "", *lines))
 
 
@@ -216,8 +219,8 @@ def _verdict(row: Row, people: int) -> list[str]:
     """Return sentences on what may be promised."""
     what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
-    own = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
-    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own} about {whom}, the sum of the losses."]
+    own_delta = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
+    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own_delta} about {whom}, the sum of the losses."]
     if _granted(row):
         lines.append(f"With δ = {rounded_up(row['delta'], 3)} it is ε = {_up(row['optimal'])}, by optimal composition.")
         if row["optimal"] > (1 - _LEAST_GAIN) * row["sum"]:
@@ -237,9 +240,9 @@ def _shorthand(row: Row) -> list[str]:
     ]
 
 
-def _lasting(asked: Sequence[NamedPart]) -> list[str]:
+def _lasting(named_parts: Sequence[NamedPart]) -> list[str]:
     """Return what the number of reports means if some do not count."""
-    names = ", ".join(one.name for one in asked if one.lasting)
+    names = ", ".join(named.name for named in named_parts if named.lasting)
     return (
         [f"With permanent draws, a report adds loss only if its value is new: {names}.", MEMOISATION] if names else []
     )

@@ -6,17 +6,9 @@ import click
 
 from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
-from ..options.common import (
-    epsilon_option,
-    mechanism_option,
-    permanent_option,
-    plot_option,
-    share,
-    size_option,
-    users_list,
-)
-from ..options.run import Run, run_options
-from ..trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from .. import options
+from ..mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..options import Run, run_options
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -32,19 +24,19 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
 
 def _reports(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of reports, as many as the bounds allow: an option's callback."""
-    found = users_list(context, parameter, text)
-    if found and max(found) > MOST_REPORTS:
+    reports = options.users_list(context, parameter, text)
+    if reports and max(reports) > MOST_REPORTS:
         raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the maximum for these bounds", param=parameter)
-    return found
+    return reports
 
 
 @click.command()
-@mechanism_option(
+@options.mechanism_option(
     (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this mechanism; repeatable. [default: auto]"
 )
-@epsilon_option
-@size_option
-@permanent_option
+@options.epsilon_option
+@options.size_option
+@options.permanent_option
 @click.option(
     "-n",
     "--reports",
@@ -54,7 +46,9 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     show_default=True,
     help="Number of reports in a batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
 )
-@click.option("--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="The δ of each batch.")
+@click.option(
+    "--delta", callback=options.share, metavar="δ", default="1e-6", show_default=True, help="The δ of each batch."
+)
 @click.option(
     "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
 )
@@ -73,7 +67,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     help="Number of batches in which one device has that many reports.",
 )
 @run_options
-@plot_option
+@options.plot_option
 def shuffle(
     run: Run,
     names: tuple[str, ...],
@@ -91,16 +85,12 @@ def shuffle(
 
     Everything is computed and nothing is simulated, so --seed has no effect.
     """
-    from .shuffle_bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
+    from .shuffle_bounds import plotted_shuffles, shuffle_plot, shuffle_row, shuffle_table, shuffles_of
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
-    shuffles = [
-        Shuffle(mechanism, count, delta, forged, own, batches)
-        for mechanism in dict.fromkeys(mechanisms)
-        for count in reports
-    ]
+    shuffles = shuffles_of(mechanisms, reports, delta, forged, own, batches)
     with run.workers() as spread:
-        rows = list(spread(weigh, shuffles))
-        pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
+        rows = list(spread(shuffle_row, shuffles))
+        pictured = [] if plot is None else list(spread(shuffle_row, list(plotted_shuffles(shuffles))))
     run.show(rows, lambda: shuffle_table(rows))
     run.draw(plot, lambda: shuffle_plot(pictured))

@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -18,9 +18,9 @@ from dither_server.analysis.shuffling.lattice import StepLaw, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 
-from ..output.lines import PlotPanel, exact_line, lines_plot
-from ..output.tables import ResultColumn, results_table, value
+from ..plots import PlotPanel, exact_line, lines_plot
 from ..sweeps import Row
+from ..tables import ResultColumn, results_table, value
 
 _CENTRES = 9
 """Thresholds are tried around 0 to 8 standard deviations from the mean."""
@@ -44,11 +44,11 @@ def attack(law: TwoLevel, reports: int, delta: float) -> float:
     alone = blanket * float(law.share - law.overlap)
     first = odds * alone, alone
     weights = (min(round(odds), _HEAVIEST), 1) if sum(first) < 1 - _NOTHING else (1, 0)
-    found = [_loss_seen((alone, odds * alone), first, weights, reports, delta)]
+    bounds = [_loss_seen((alone, odds * alone), first, weights, reports, delta)]
     if law.aside is not None:
         other = alone + blanket * (odds - 1) * float(law.aside)
-        found.append(_loss_seen((other, other), first, (1, 1), reports, delta))
-    return max(found)
+        bounds.append(_loss_seen((other, other), first, (1, 1), reports, delta))
+    return max(bounds)
 
 
 _Pair = tuple[float, float]
@@ -73,10 +73,10 @@ def _loss_seen(others: _Pair, first: _Pair, weights: tuple[int, int], reports: i
         centre = mean + far * math.sqrt(variance / (reports - 1))
         if centre >= weights[0]:
             break
-        found = _best_bar(steps.sum_of(reports - 1, steps.tilt_to(centre)), first, weights, delta)
-        if found < best:
+        bound = _best_bar(steps.sum_of(reports - 1, steps.tilt_to(centre)), first, weights, delta)
+        if bound < best:
             break
-        best = found
+        best = bound
     return best
 
 
@@ -104,7 +104,7 @@ _EVERY = 10**0.5
 
 
 @dataclass(frozen=True)
-class Shuffle:
+class _Shuffle:
     """Batches of ``reports`` reports at a ``delta`` per batch; one device has ``own`` reports in each.
 
     The share ``forged`` of the reports hides nobody.
@@ -118,7 +118,18 @@ class Shuffle:
     batches: int = 1
 
 
-def weigh(one: Shuffle) -> Row:
+def shuffles_of(
+    mechanisms: Iterable[Mechanism], reports: Sequence[int], delta: float, forged: float, own: int, batches: int
+) -> list[_Shuffle]:
+    """Return the batches of each mechanism with each number of reports."""
+    return [
+        _Shuffle(mechanism, count, delta, forged, own, batches)
+        for mechanism in dict.fromkeys(mechanisms)
+        for count in reports
+    ]
+
+
+def shuffle_row(shuffle: _Shuffle) -> Row:
     """Return what ``own`` reports reveal to an observer of a shuffled batch; all ε but ``attack`` are upper bounds.
 
     - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
@@ -131,37 +142,39 @@ def weigh(one: Shuffle) -> Row:
 
     Raises ParameterError for an impossible number of reports or δ.
     """
-    found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
-    law = one.mechanism.two_level
-    epsilon, delta = found.after(one.batches)
+    bounds = amplified(shuffle.mechanism, shuffle.reports, shuffle.delta, shuffle.forged, shuffle.own)
+    law = shuffle.mechanism.two_level
+    epsilon, delta = bounds.after(shuffle.batches)
     return {
-        "mechanism": one.mechanism.name,
-        "size": one.mechanism.size,
-        "local": found.local,
-        "reports": one.reports,
-        "honest": found.reports,
-        "delta": one.delta,
-        "generic": found.generic,
-        "blanket": found.blanket,
-        "best": found.best,
-        "attack": None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
-        "own": one.own,
-        "batches": one.batches,
+        "mechanism": shuffle.mechanism.name,
+        "size": shuffle.mechanism.size,
+        "local": bounds.local,
+        "reports": shuffle.reports,
+        "honest": bounds.reports,
+        "delta": shuffle.delta,
+        "generic": bounds.generic,
+        "blanket": bounds.blanket,
+        "best": bounds.best,
+        "attack": None
+        if bounds.reason or law is None or shuffle.own > 1
+        else attack(law, bounds.reports, shuffle.delta),
+        "own": shuffle.own,
+        "batches": shuffle.batches,
         "epsilon_after": epsilon,
         "delta_after": delta,
-        "reason": found.reason,
+        "reason": bounds.reason,
     }
 
 
-def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
+def plotted_shuffles(shuffles: list[_Shuffle]) -> Iterator[_Shuffle]:
     """Yield the shuffles of a plot: each mechanism with increasing numbers of reports, up to the largest requested."""
-    for mechanism in dict.fromkeys(one.mechanism for one in shuffles):
-        mine = [one for one in shuffles if one.mechanism == mechanism]
-        most, reports = max(one.reports for one in mine), float(_FIRST)
+    for mechanism in dict.fromkeys(shuffle.mechanism for shuffle in shuffles):
+        alike = [shuffle for shuffle in shuffles if shuffle.mechanism == mechanism]
+        most, reports = max(shuffle.reports for shuffle in alike), float(_FIRST)
         while reports < most:
-            yield replace(mine[0], reports=round(reports), batches=1)
+            yield replace(alike[0], reports=round(reports), batches=1)
             reports *= _EVERY
-        yield replace(mine[0], reports=most, batches=1)
+        yield replace(alike[0], reports=most, batches=1)
 
 
 _DIGITS = 4

@@ -13,10 +13,10 @@ joint law costs too much, ``sample_support`` draws the support of each value sep
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .hashed import expected_tally
 from .registry import (
     Marginal,
     collision_bias,
+    expected_tally,
     has_marginal,
     has_sampler,
     joint_draws,

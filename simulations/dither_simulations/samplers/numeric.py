@@ -8,11 +8,10 @@ import numpy as np
 
 from dither_server.tally.tally import Tally
 from dither_shared import DiscreteGaussian, DiscreteLaplace, DitheredResponse, Exponential
-from dither_shared.mechanisms.numeric import NumericMechanism, TabulatedMechanism
+from dither_shared.mechanisms.numeric import TabulatedMechanism
 
 from ..users.populations import Counts, Floats, Population
-from .hashed import over_cohorts
-from .registry import joint_draws, responses, sample_tally
+from .registry import over_cohorts, responses, sample_tally
 
 
 @sample_tally.register
@@ -26,10 +25,10 @@ def _(mechanism: DitheredResponse, population: Population, rng: np.random.Genera
     users = over_cohorts(mechanism, population, rng)
     blocks = users[:-1].reshape(steps, phases, phases)
     stay = np.add.outer(np.arange(phases), np.arange(phases)) < phases
-    own = (blocks * stay).sum(axis=1)
+    inside = (blocks * stay).sum(axis=1)
     cells = np.zeros((phases, mechanism.cells), dtype=np.int64)
-    cells[:, :-1] += own.T
-    cells[:, 1:] += (blocks.sum(axis=1) - own).T
+    cells[:, :-1] += inside.T
+    cells[:, 1:] += (blocks.sum(axis=1) - inside).T
     cells[:, -1] += users[-1]
     return Tally(cells.sum(axis=1), responses(float(mechanism.p), cells, rng))
 
@@ -50,16 +49,6 @@ def _(mechanism: DiscreteGaussian, population: Population, rng: np.random.Genera
     for noise, some in enumerate(_multinomials(_noise(mechanism), population.counts, rng)):
         counts[noise : noise + mechanism.size] += some
     return Tally(population.counts.sum(keepdims=True), counts[np.newaxis])
-
-
-@joint_draws.register
-def _(mechanism: NumericMechanism, population: Population) -> float:
-    return mechanism.size * mechanism.cells
-
-
-@joint_draws.register
-def _(mechanism: DitheredResponse, population: Population) -> float:
-    return mechanism.cohorts * (mechanism.size + 2 * mechanism.cells)
 
 
 def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> Iterator[Counts]:
@@ -91,8 +80,8 @@ def _noise(mechanism: DiscreteGaussian) -> Floats:
 
 def _conditional(law: tuple[Fraction, ...]) -> list[float]:
     """Return the chance of each outcome given that no earlier one occurred, from exact ones."""
-    left, found = Fraction(1), []
+    left, conditional = Fraction(1), []
     for chance in law:
-        found.append(float(chance / left) if left else 1.0)
+        conditional.append(float(chance / left) if left else 1.0)
         left -= chance
-    return found
+    return conditional

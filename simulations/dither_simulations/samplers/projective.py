@@ -34,8 +34,16 @@ from dither_shared.primitives.galois import field as galois_field
 from dither_shared.primitives.projective import Points, point_count, point_length
 
 from ..users.populations import Counts, Floats, Population, items_of
-from .hashed import bias_in, over_cohorts, positions
-from .registry import collision_bias, joint_draws, responses, sample_tally, signal_probability
+from .registry import (
+    bias_in,
+    collision_bias,
+    joint_draws,
+    over_cohorts,
+    positions,
+    responses,
+    sample_tally,
+    signal_probability,
+)
 
 
 @sample_tally.register
@@ -82,12 +90,6 @@ def _(mechanism: HadamardResponse, population: Population) -> float:
 def _(mechanism: LocalHashing, population: Population) -> float:
     g = mechanism.symbols
     return mechanism.cohorts * g**2 * vector_length(g, mechanism.size)
-
-
-@joint_draws.register
-def _(mechanism: HadamardCountMeanSketch, population: Population) -> float:
-    cohorts = mechanism.cohorts
-    return cohorts * (len(population.labels) + 2 * mechanism.cells * mechanism.cells.bit_length())
 
 
 def solutions(order: int, length: int, lanes: int, groups: Counts, rng: np.random.Generator) -> Counts:
@@ -204,12 +206,6 @@ def _(mechanism: ProjectiveBuckets, population: Population, rng: np.random.Gener
 @joint_draws.register
 def _(mechanism: ProjectiveGeometry, population: Population) -> float:
     return mechanism.cells * mechanism.order * point_length(mechanism.order, mechanism.size)
-
-
-@joint_draws.register
-def _(mechanism: ProjectiveBuckets, population: Population) -> float:
-    at_once = mechanism.cohorts * mechanism.cells * mechanism.order
-    return mechanism.cohorts * len(population.labels) + mechanism.length * min(population.users, at_once)
 
 
 def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:

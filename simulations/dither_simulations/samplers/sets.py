@@ -12,8 +12,7 @@ from dither_shared import Mechanism, ParameterError, PrivSet, SetResponse
 
 from ..users.populations import Counts, Floats, Population, set_item
 from ..users.sets import SetChain, SetLaw, SetList, members, patterns_in
-from .hashed import MAX_TABLE, over_cohorts
-from .registry import joint_draws, responses, sample_tally
+from .registry import MAX_TABLE, over_cohorts, responses, sample_tally
 
 
 @singledispatch
@@ -55,16 +54,6 @@ def _(mechanism: PrivSet, people: SetLaw, users: int, rng: np.random.Generator) 
     chain = people.chain()
     counts = _listed_counts(mechanism, chain, rng.multinomial(users, chain.start), rng)
     return Tally(np.array([users]), counts[np.newaxis])
-
-
-@joint_draws.register
-def _(mechanism: SetResponse, population: Population) -> float:
-    return mechanism.cohorts * (mechanism.cells + len(population.labels))
-
-
-@joint_draws.register
-def _(mechanism: PrivSet, population: Population) -> float:
-    return mechanism.cells * (mechanism.subset + 1) * 3.0 * len(population.labels)
 
 
 def _listed_counts(mechanism: PrivSet, chain: SetChain, users: Counts, rng: np.random.Generator) -> Counts:
@@ -141,10 +130,10 @@ def _chances(left: int, places: Counts) -> tuple[Floats, Floats]:
 
 def _split(users: Counts, weights: tuple[Floats, ...], rng: np.random.Generator) -> list[Counts]:
     """Return how many users have each outcome, whose chances are proportional to ``weights``."""
-    left, found = users.copy(), []
+    left, outcomes = users.copy(), []
     for place, weight in enumerate(weights[:-1]):
         total = sum(weights[place:])
         some = rng.binomial(left, np.minimum(weight / np.where(total > 0, total, 1.0), 1.0))
-        found.append(some)
+        outcomes.append(some)
         left = left - some
-    return [*found, left]
+    return [*outcomes, left]

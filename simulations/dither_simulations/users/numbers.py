@@ -72,8 +72,8 @@ class NumberDistribution:
 
     def __post_init__(self) -> None:
         form = _SHAPES[self.kind]
-        given = self.shape or form.usual
-        if len(given) != len(form.usual) or not np.isfinite(given).all() or not form.valid(*given):
+        parameters = self.shape or form.usual
+        if len(parameters) != len(form.usual) or not np.isfinite(parameters).all() or not form.valid(*parameters):
             text = ",".join(f"{value:g}" for value in self.shape)
             raise ParameterError("--shape", f"{text} does not fit {self.kind}; its parameters: {form.names}")
 
@@ -130,7 +130,7 @@ class NumberColumn:
         """Return the shares of the numbers that are rounded to each point."""
         answers = Grid(self.low, self.high, self.log, points).answers
         placed = [answers.place(value) for value in self.values.tolist()]
-        point, up = np.array([one.point for one in placed]), np.array([one.rest / ONE for one in placed])
+        point, up = np.array([place.point for place in placed]), np.array([place.rest / ONE for place in placed])
         lower, upper = (np.bincount(point, self.counts * part, points) for part in (1 - up, up))
         return np.asarray((lower + np.append(0.0, upper[:-1])) / self.users)
 

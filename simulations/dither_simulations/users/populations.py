@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Self, TextIO
+from typing import ClassVar, Self, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ class Population:
     labels: tuple[str, ...]
     counts: Counts
 
+    name: ClassVar[str] = "csv"
+    """The name of a file's population in results."""
+
     @classmethod
     def spread(cls, labels: Sequence[str], weights: Floats, users: int) -> Self:
         """Return ``users`` shared out in proportion to ``weights``, to whole users, by largest remainder."""
@@ -51,6 +54,30 @@ class Population:
     def shares(self) -> Floats:
         """The true share of each value among these users, shape (k,)."""
         return self.counts / self.users
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.labels)
+
+    @property
+    def contents(self) -> object:
+        """Everything that results depend on."""
+        return self.labels, self.counts.tolist()
+
+    @lru_cache(maxsize=2)  # noqa: B019 - a command has one source
+    def population(self, size: int, users: int, day: int = 1) -> "Population":
+        """Return a population of ``users`` with the ``size`` - 1 most frequent values and the rest under one label.
+
+        If ``size`` is the number of values, it has all of them. It is the same on every day. Raises ParameterError if
+        there are fewer values.
+        """
+        if size > self.size:
+            raise ParameterError("--size", f"{size} is more than the {self.size} values of {self.name}")
+        population = self if size == self.size else self.top(size - 1)
+        if users == population.users:
+            return population
+        return Population.spread(population.labels, population.shares, users)
 
     def top(self, size: int, other: str = "other") -> "Population":
         """Return the ``size`` most frequent values (ties in the order given), the rest under ``other``, last.
@@ -163,45 +190,8 @@ class Distribution:
                 return np.where(places < max(1, size // 10), 10.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ListedAnswers:
-    """The values of a file, with its counts; the same on every day."""
-
-    whole: Population
-    name: str = "csv"
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self.whole.labels)
-
-    @property
-    def users(self) -> int:
-        """The number of users."""
-        return self.whole.users
-
-    @property
-    def contents(self) -> object:
-        """Everything that results depend on."""
-        return self.whole.labels, self.whole.counts.tolist()
-
-    @lru_cache(maxsize=2)  # noqa: B019 - a command has one
-    def population(self, size: int, users: int, day: int = 1) -> Population:
-        """Return the ``size`` - 1 most frequent values and the rest under one label, or all if there are ``size``.
-
-        Raises ParameterError if there are fewer.
-        """
-        found = len(self.whole.labels)
-        if size > found:
-            raise ParameterError("--size", f"{size} is more than the {found} values of {self.name}")
-        population = self.whole if size == found else self.whole.top(size - 1)
-        if users == population.users:
-            return population
-        return Population.spread(population.labels, population.shares, users)
-
-
-Source = Distribution | ListedAnswers
-"""Makes the population of each cell of a sweep."""
+Source = Distribution | Population
+"""Makes the population of each cell of a sweep; that of a file makes those with its values."""
 
 WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 """The characters of generated strings, unless an alphabet is given."""
@@ -213,12 +203,12 @@ _SEED = 20261122
 def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:
     """Return ``count`` different random strings of one length, or all possible ones if these are fewer."""
     rng = np.random.default_rng(_SEED)
-    alphabet, found = np.array(list(characters)), dict[str, None]()
+    alphabet, strings = np.array(list(characters)), dict[str, None]()
     count = min(count, len(characters) ** length)
-    while len(found) < count:
-        rows = alphabet[rng.integers(len(alphabet), size=(count - len(found), length))]
-        found.update(dict.fromkeys(map("".join, rows.tolist())))
-    return tuple(found)[:count]
+    while len(strings) < count:
+        rows = alphabet[rng.integers(len(alphabet), size=(count - len(strings), length))]
+        strings.update(dict.fromkeys(map("".join, rows.tolist())))
+    return tuple(strings)[:count]
 
 
 def listed(held: Sequence[str], count: int) -> tuple[str, ...]:

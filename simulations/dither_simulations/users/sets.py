@@ -64,13 +64,13 @@ class IndependentSets:
         """Return P[pattern] of each window: a product, times the probability that the other items leave room for it."""
         size, patterns = len(self.chances), np.arange(1 << width)
         bits = patterns[:, np.newaxis] >> np.arange(width) & 1
-        found = np.empty((size, len(patterns)))
+        laws = np.empty((size, len(patterns)))
         for window in range(size):
             inside = (window + np.arange(width)) % size
             each = np.where(bits, self.chances[inside], 1 - self.chances[inside]).prod(axis=1)
             room = self._fits(np.delete(self.chances, inside))
-            found[window] = each * room[np.minimum(bits.sum(axis=1), self.at_most + 1)]
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+            laws[window] = each * room[np.minimum(bits.sum(axis=1), self.at_most + 1)]
+        return np.asarray(laws / laws.sum(axis=1, keepdims=True))
 
     def chain(self) -> SetChain:
         """Return the chain whose state is the number of items in the set so far."""
@@ -113,10 +113,10 @@ class SetList:
     def windows(self, width: int) -> Floats:
         """Return P[pattern] of each window."""
         size = self.members.shape[1]
-        found = np.zeros((size, 1 << width))
+        laws = np.zeros((size, 1 << width))
         for window in range(size):
-            np.add.at(found[window], patterns_in(self.members, window, width), self.weights)
-        return found
+            np.add.at(laws[window], patterns_in(self.members, window, width), self.weights)
+        return laws
 
     def chain(self) -> SetChain:
         """Return the chain whose state is the set, known from the start."""
@@ -144,11 +144,11 @@ def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Populati
     """Return the sets of ``users`` people, drawn one by one: for devices, and for small numbers."""
     chain = people.chain()
     state = rng.choice(len(chain.start), size=users, p=chain.start)
-    found = np.zeros((users, len(chain.present)), dtype=np.bool_)
+    sets = np.zeros((users, len(chain.present)), dtype=np.bool_)
     for item, present in enumerate(chain.present):
-        found[:, item] = rng.random(users) < present[state]
-        state = np.where(found[:, item], chain.after[state], state)
-    distinct, counts = np.unique(found, axis=0, return_counts=True)
+        sets[:, item] = rng.random(users) < present[state]
+        state = np.where(sets[:, item], chain.after[state], state)
+    distinct, counts = np.unique(sets, axis=0, return_counts=True)
     labels = (set_label(int("".join(map(str, row[::-1].astype(int))), 2)) for row in distinct)
     return Population(tuple(labels), counts.astype(np.int64))
 
@@ -231,10 +231,10 @@ class SetColumn:
         """
         if size > len(self.items):
             raise ParameterError("--size", f"{size} is more than the {len(self.items)} items of {self.name}")
-        cut = [[item for item in one if item < size][:at_most] for one in self.sets]
+        cut = [[item for item in chosen if item < size][:at_most] for chosen in self.sets]
         weights: dict[int, int] = {}
-        for one, count in zip(cut, self.counts.tolist(), strict=True):
-            number = sum(1 << item for item in one)
+        for chosen, count in zip(cut, self.counts.tolist(), strict=True):
+            number = sum(1 << item for item in chosen)
             weights[number] = weights.get(number, 0) + count
         return SetList.of(tuple(weights), size, np.array(list(weights.values()), dtype=np.float64))
 

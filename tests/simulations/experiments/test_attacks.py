@@ -4,19 +4,18 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from scipy import stats
 
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, DiscoveryQuestion, Report, Shape
-from dither_simulations.cli import main
+from dither_simulations.experiments.attacks.permanent_draws import Bits, Subsets, distinct, permanent_draw, same_draw
 from dither_simulations.experiments.attacks.poisoning import (
     NumberPoisoning,
     SharePoisoning,
@@ -25,20 +24,11 @@ from dither_simulations.experiments.attacks.poisoning import (
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.series_attacks import (
-    Averaging,
-    Bits,
-    ChangeDetection,
-    Linkage,
-    Subsets,
-    distinct,
-    majority,
-    permanent_draw,
-    same_draw,
-)
+from dither_simulations.experiments.attacks.series import SeriesAttack, majority
 from dither_simulations.experiments.attacks.set_poisoning import SelectionPoisoning, StringPoisoning
+from dither_simulations.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
 from dither_simulations.sweeps import Row, sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
+from simulations.lab import lab
 
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
@@ -49,8 +39,7 @@ SLOW = pytest.mark.slow
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
 
-def attack(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["attack", *map(str, arguments)])
+attack = partial(lab, "attack")
 
 
 def fits(row: Row, probability: float) -> bool:
@@ -65,7 +54,7 @@ def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says
 
 
 def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
-    rows = sweep(Averaging(("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
+    rows = sweep(SeriesAttack("averaging", ("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
     for row in rows:
         assert row["theory"] is not None
         assert fits(row, row["theory"])
@@ -83,71 +72,59 @@ def beyond(rows: Sequence[Row]) -> list[Row]:
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
-    assert not beyond(sweep(Averaging(closed, (9,), devices=60, repeats=1)))
-    assert not beyond(sweep(Linkage(MEMOIZED, (5,), devices=60, repeats=1)))
-    assert not beyond(sweep(ChangeDetection(MEMOIZED, (5,), devices=40, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("averaging", closed, (9,), devices=60, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("linkage", MEMOIZED, (5,), devices=60, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
-    fresh, lasting = sweep(Linkage(("rappor",), (7,), devices=60, repeats=1, seed=2))
+    fresh, lasting = sweep(SeriesAttack("linkage", ("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
     assert fresh["bound"] == 1 / 60
     assert lasting["success"] > 0.9
 
 
 def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(ChangeDetection(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
+    (row,) = [row for row in sweep(SeriesAttack("change", ("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
     assert row["success"] > 0.9
 
 
-def test_permanent_draws_are_counted_as_enumeration_counts_them() -> None:
+def law_of(draw: Bits | Subsets, marks: set[int]) -> list[float]:
+    """Return the probability of each draw of a value that marks these cells."""
+    if isinstance(draw, Subsets):
+        lists = combinations(range(draw.cells), draw.size)
+        weights = [draw.ratio if marks.intersection(cells) else 1.0 for cells in lists]
+        return [weight / sum(weights) for weight in weights]
+    ones = [draw.high if cell in marks else draw.low for cell in range(draw.cells)]
+    rows = product((False, True), repeat=draw.cells)
+    return [prod(one if bit else 1 - one for bit, one in zip(row, ones, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("draw", "first", "second"),
+    [
+        (Subsets(cells=3, size=1, marked=1, ratio=3.0), {0}, {1}),
+        (Subsets(cells=6, size=2, marked=3, ratio=5.0), {0, 1, 2}, {2, 3, 4}),
+        (Bits(cells=3, marked=1, high=0.6, low=0.2), {0}, {1}),
+        (Bits(cells=3, marked=2, high=0.6, low=0.2), {0, 1}, {1, 2}),
+    ],
+    ids=["symbols", "lists", "bits", "bits of two"],
+)
+def test_permanent_draws_are_counted_as_enumeration_counts_them(
+    draw: Bits | Subsets, first: set[int], second: set[int]
+) -> None:
+    one, other = law_of(draw, first), law_of(draw, second)
+    assert draw.same(len(first & second)) == pytest.approx(sum(p * q for p, q in zip(one, other, strict=True)))
+    kinds = [probability for probability, number in draw.kinds() for _ in range(round(number))]
+    assert sorted(kinds) == pytest.approx(sorted(one))
     in_two = BitFlip.calibrate(2, 1.0)  # of which nothing counts but its two cohorts
-    for draw in (Subsets(cells=3, size=1, marked=1, ratio=3.0), Bits(cells=3, marked=1, high=0.6, low=0.2)):
-        one, other = (_law(isinstance(draw, Subsets), own) for own in (0, 1))
-        expected = sum(2 * (1 - (1 - probability / 2) ** 10) for probability in one)
-        assert distinct(in_two, draw, 10) == pytest.approx(expected)
-        assert draw.same(0) == pytest.approx(sum(first * second for first, second in zip(one, other, strict=True)))
+    assert distinct(in_two, draw, 10) == pytest.approx(sum(2 * (1 - (1 - p / 2) ** 10) for p in one))
 
 
 def test_values_that_mark_the_same_cells_share_one_draw() -> None:
     mechanism = named("set-response", 4, 1.0, 2.0)
     assert same_draw(mechanism, 0b0101, 0b0101) == 1
     assert same_draw(mechanism, 0, 1) == pytest.approx((3 + Subsets(2, 1, 1, math.e**2).same(0)) / 4)
-
-
-def test_lists_that_meet_the_marks_of_two_sets_are_counted_as_enumeration_counts_them() -> None:
-    draw = Subsets(cells=6, size=2, marked=3, ratio=5.0)
-    first, second = {0, 1, 2}, {2, 3, 4}
-    lists = [set(one) for one in combinations(range(6), 2)]
-
-    def law(marks: set[int]) -> list[float]:
-        weights = [5.0 if one & marks else 1.0 for one in lists]
-        return [weight / sum(weights) for weight in weights]
-
-    (high, meeting), (low, other) = draw.kinds()
-    assert (meeting, other) == (12, 3)
-    assert [high, low] == pytest.approx([max(law(first)), min(law(first))])
-    assert draw.same(1) == pytest.approx(sum(p * q for p, q in zip(law(first), law(second), strict=True)))
-
-
-def test_draws_of_values_that_share_a_bit_are_alike_as_often_as_enumeration_says() -> None:
-    draw = Bits(cells=3, marked=2, high=0.6, low=0.2)
-
-    def chance(row: tuple[bool, ...], marked: set[int]) -> float:
-        ones = [0.6 if cell in marked else 0.2 for cell in range(3)]
-        return prod(one if bit else 1 - one for bit, one in zip(row, ones, strict=True))
-
-    rows = product((False, True), repeat=3)
-    assert draw.same(1) == pytest.approx(sum(chance(row, {0, 1}) * chance(row, {1, 2}) for row in rows))
-
-
-def _law(symbol: bool, own: int) -> list[float]:
-    """Return the probability of each draw of a value that marks cell ``own`` of three."""
-    if symbol:
-        return [0.6 if number == own else 0.2 for number in range(3)]
-    chances = [0.6 if number == own else 0.2 for number in range(3)]
-    rows = product((0, 1), repeat=3)
-    return [prod(high if bit else 1 - high for bit, high in zip(row, chances, strict=True)) for row in rows]
 
 
 @pytest.mark.parametrize("name", MEMOIZED)
@@ -241,13 +218,6 @@ def test_only_with_a_limit_is_privset_attacked() -> None:
         assert {(row["mechanism"], row["size"]) for row in rows} == attacked
 
 
-def test_plot_without_a_gain_above_its_error_is_refused(tmp_path: Path) -> None:
-    none = ("--repeats", "2", "--share", "0.001", "-k", "8", "-n", "100", "--mechanism", "optimized-unary")
-    result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
-    assert result.exit_code == 2
-    assert "no gain is above its margin of error" in result.stderr
-
-
 def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score() -> None:
     """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in four rows."""
     for epsilon, shift in ((0.5, 0.025), (1, 0.016), (2, 0.010), (4, 0.0065)):
@@ -295,12 +265,3 @@ def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQ
             assert one["success"] == found, (attack_, factor)
     (row,) = sweep(replace(plan, attacks=("random-report",), shares=(0.2,)))
     assert (row["success"], row["needed"]) == (0, None)
-
-
-@pytest.mark.slow  # decodes RAPPOR in each trial
-def test_a_string_is_made_to_appear_by_a_command(tmp_path: Path) -> None:
-    few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "1", "--share", "0.1")
-    result = attack("poisoning", *few, "--plot", tmp_path / "appears.png")
-    assert result.exit_code == 0, result.output
-    assert "rappor" in result.stdout
-    assert (tmp_path / "appears.png").read_bytes().startswith(b"\x89PNG")

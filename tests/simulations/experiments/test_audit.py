@@ -1,20 +1,18 @@
 """The command ``dither-sim audit``; what the audit itself can find is tested where it lives."""
 
 import json
-from pathlib import Path
+from functools import partial
 
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_shared import MECHANISMS, Entropy, SymmetricUnary
 from dither_shared.mechanism import Item
-from dither_simulations.cli import main
+from simulations.lab import lab
 
 FEW = ("--draws", "2000", "--seed", "1")
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["audit", *map(str, arguments)])
+run = partial(lab, "audit")
 
 
 @pytest.mark.slow  # tests/contract enumerates the law of each

@@ -1,18 +1,16 @@
 """The command ``dither-sim compose``; the bounds themselves are tested where they live."""
 
-import json
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_server.analysis.composition import Part, optimal
 from dither_shared.privacy.wording import MEMOISATION
-from dither_simulations.cli import main
+from simulations.lab import lab, rows_of
 
 METRICS = """
 [metrics.theme]
@@ -66,14 +64,10 @@ def metrics(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["compose", *map(str, arguments)])
+run = partial(lab, "compose")
 
 
-def rows(*arguments: str | Path) -> list[dict[str, Any]]:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return list(json.loads(result.stdout))
+rows = partial(rows_of, "compose")
 
 
 def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:

@@ -1,21 +1,19 @@
 """The command ``dither-sim demo``: from answers on devices to a chart."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_shared import ParameterError, parse_metrics
-from dither_simulations.cli import main
-from dither_simulations.collector import Access, CollectorError, fetch_estimate, running_collector, send_all
+from dither_simulations.collector import CollectorError, running_collector, send_all
 from dither_simulations.experiments.demo.showing import drawn
 from dither_simulations.experiments.demo.surveys import DemoSurvey, browser_survey, column_survey
+from simulations.lab import lab
 
-
-def demo(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["demo", *map(str, arguments)])
+demo = partial(lab, "demo")
 
 
 def column(folder: Path, answers: list[str], name: str = "job") -> DemoSurvey:
@@ -73,11 +71,6 @@ def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
         pass
 
 
-def test_a_collector_that_is_gone_is_an_error_and_not_a_traceback() -> None:
-    with pytest.raises(CollectorError, match="does not answer"):
-        fetch_estimate(Access("http://127.0.0.1:9"), "theme")
-
-
 def test_without_http_the_count_repeats_with_its_seed(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("job\n" + "clerk\n" * 300 + "farmer\n" * 200)
@@ -126,31 +119,27 @@ def test_a_numbers_truth_is_that_of_answers_as_they_count(high: float) -> None:
     assert answer.described()["values"][1].keys() == {"statistic", "truth", "estimate", "low", "high"}  # type: ignore[index]
 
 
-def test_a_column_becomes_a_question(tmp_path: Path) -> None:
-    survey = column(tmp_path, ["clerk", "farmer", "clerk", '""'], name="Job title (2020)")
-    (name,) = survey.metrics
-    assert name == "job_title__2020_"
-    metric = survey.metrics[name]
-    assert metric.mechanism.epsilon <= 1.0
-    assert metric.labels == ("clerk", "(empty)", "farmer", "other")  # ties by name
-    assert survey.truth(name).counts.tolist() == [2, 1, 1, 0]
+@pytest.mark.parametrize(
+    ("answers", "counts"),
+    [
+        pytest.param(["b", "a", "b", '""'], {"b": 2, "(empty)": 1, "a": 1, "other": 0}, id="ties by name"),
+        pytest.param(
+            [f"{n:02}" for n in range(70) for _ in range(70 - n)],
+            {**{f"{n:02}": 70 - n for n in range(63)}, "other": sum(range(1, 8))},
+            id="beyond 63 values the rest is the catch-all",
+        ),
+        pytest.param(["other", "a", "other"], {"a": 1, "other": 2}, id="an answer called other is the catch-all"),
+        pytest.param(["a"] * 3, {"a": 3, "other": 0}, id="a question needs two answers"),
+    ],
+)
+def test_column_becomes_a_question_with_a_catch_all(tmp_path: Path, answers: list[str], counts: dict[str, int]) -> None:
+    survey = column(tmp_path, answers, name="Job title (2020)")
+    truth = survey.truth("job_title__2020_")
+    assert survey.metrics["job_title__2020_"].mechanism.epsilon <= 1.0
+    assert [*zip(truth.labels, truth.counts.tolist(), strict=True)] == [*counts.items()]
 
 
-def test_beyond_63_values_the_rest_is_the_catch_all(tmp_path: Path) -> None:
-    survey = column(tmp_path, [f"value {n}" for n in range(70) for _ in range(70 - n)])
-    truth = survey.truth("job")
-    assert len(truth.labels) == 64
-    assert truth.labels[-1] == "other"
-    assert truth.counts[-1] == sum(range(1, 8))
-
-
-def test_an_answer_called_other_is_the_catch_all(tmp_path: Path) -> None:
-    truth = column(tmp_path, ["other", "clerk", "other"]).truth("job")
-    assert dict(zip(truth.labels, truth.counts.tolist(), strict=True)) == {"clerk": 1, "other": 2}
-
-
-def test_a_question_needs_two_answers(tmp_path: Path) -> None:
-    assert column(tmp_path, ["clerk"] * 3).metrics["job"].labels == ("clerk", "other")
+def test_column_with_one_answer_called_other_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="at least 2"):
         column(tmp_path, ["other"] * 3)
 

@@ -1,17 +1,27 @@
 """The command ``dither-sim error --type string``, from options to table, files and picture."""
 
 import json
+from functools import partial
 from pathlib import Path
 
-from click.testing import CliRunner, Result
+import numpy as np
+import pytest
 
-from dither_simulations.cli import main
+from dither_server.estimation.strings.reach import reach
+from dither_server.tally.tally import Tally
+from dither_shared import DiscoveryQuestion, Mechanism
+from dither_simulations.choices import Law
+from dither_simulations.experiments.error.strings import Found, found_in, string_scores
+from dither_simulations.mechanism_by_name import STRING_MECHANISMS, named, named_discovery
+from dither_simulations.samplers.devices import drawn_tally
+from dither_simulations.sweeps import Row
+from dither_simulations.users.populations import Population, apportion, listed, made_up, spelled, zipf
+from simulations.lab import lab
 
 SMALL = ("--epsilon", "4", "--repeats", "2", "-n", "1e5", "-k", "20")
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["error", "--type", "string", *map(str, arguments)])
+run = partial(lab, "error --type string")
 
 
 def test_frequent_strings_of_a_list_are_found() -> None:
@@ -24,14 +34,11 @@ def test_frequent_strings_of_a_list_are_found() -> None:
     assert rows[1]["reach"] is None
 
 
-def test_strings_are_discovered_and_drawn(tmp_path: Path) -> None:
-    result = run(*SMALL, "--discover", "a-d/5", "--plot", tmp_path / "found.svg", "--out", tmp_path / "rows.json")
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads((tmp_path / "rows.json").read_bytes())
+def test_strings_are_discovered() -> None:
+    (row,) = json.loads(run(*SMALL, "--discover", "a-d/5", "--json").stdout)
     assert (row["mechanism"], row["listed"], row["discover"]) == ("prefix-sketch", None, "a-d/5")
     assert row["recall_8"] == 1
-    assert (tmp_path / "found.svg").read_bytes().startswith(b"<?xml")
-    assert "nothing listed" in result.stdout
+    assert "nothing listed" in run(*SMALL, "--discover", "a-d/5").stdout
 
 
 def test_strings_of_a_file_are_discovered(tmp_path: Path) -> None:
@@ -41,3 +48,74 @@ def test_strings_of_a_file_are_discovered(tmp_path: Path) -> None:
     (row,) = json.loads(run(*arguments, "--repeats", "1").stdout)
     assert row["distribution"] == "csv"
     assert row["recall_8"] == 1
+
+
+HELD = made_up(200, "abcd", 6)
+SHARES = zipf(200, 1.3) / zipf(200, 1.3).sum()
+QUESTION = DiscoveryQuestion("a-d", 6)
+
+
+def asked(discovery: bool, epsilon: float = 4.0) -> tuple[Mechanism, Population, DiscoveryQuestion | tuple[str, ...]]:
+    """Return a mechanism, the people and what is looked for."""
+    if not discovery:
+        held = Population(HELD, apportion(SHARES, 10**12))
+        return named(STRING_MECHANISMS[0], 0, epsilon), held, listed(HELD, 2_000)
+    mechanism = named_discovery("prefix-sketch", QUESTION, epsilon)
+    return mechanism, spelled(QUESTION, mechanism, HELD, SHARES), QUESTION
+
+
+def scored(
+    mechanism: Mechanism,
+    people: Population,
+    sought: DiscoveryQuestion | tuple[str, ...],
+    users: int,
+    seed: np.random.SeedSequence,
+    law: Law = "joint",
+) -> Row:
+    tally = drawn_tally(mechanism, people.labels, people.shares, users, law, seed)
+    held = dict(zip(people.labels, people.shares.tolist(), strict=True))
+    return string_scores(held, found_in(mechanism, tally, sought))
+
+
+@pytest.mark.parametrize("name", STRING_MECHANISMS)
+def test_frequent_strings_are_found_in_a_list(name: str) -> None:
+    """Of 3 trials: the 16 most frequent have 1% and more, many times the reach."""
+    _, people, sought = asked(False)
+    scores = [scored(named(name, 0, 4.0), people, sought, 10**6, seed) for seed in np.random.SeedSequence(3).spawn(3)]
+    assert all(score["recall_16"] == 1 and score["f1"] > 0.85 for score in scores)
+    assert np.mean([score["false"] for score in scores]) < 0.15
+    assert np.mean([score["missed"] for score in scores]) < 0.15
+
+
+def test_frequent_strings_are_discovered() -> None:
+    mechanism, people, sought = asked(True)
+    assert reach(mechanism, 10**6) < SHARES[15] / 2
+    scores = [scored(mechanism, people, sought, 10**6, seed) for seed in np.random.SeedSequence(3).spawn(3)]
+    assert all(score["recall_16"] == 1 for score in scores)
+    assert np.mean([score["false"] for score in scores]) < 0.15
+
+
+@pytest.mark.parametrize("law", ["joint", "device"])
+def test_trial_with_few_people_finds_no_string(law: Law) -> None:
+    for discovery in (False, True):
+        one, again = (scored(*asked(discovery, 0.5), 20, np.random.SeedSequence(1), law) for _ in range(2))
+        assert one["recall_8"] <= 0.25
+        assert one == again, "a trial depends on its seed alone"
+
+
+def test_scores_count_hits_ghosts_and_misses() -> None:
+    held = dict(zip(HELD, SHARES.tolist(), strict=True))
+    found = Found((HELD[1], "ghost", HELD[0], HELD[30]), np.array([0.0, 0.1, 0.9, 0.0]), np.array([1.0, 0.2, 1.0, 1.0]))
+    score = string_scores(held, found)
+    assert (score["recall_8"], score["recall_16"], score["recall_32"]) == (2 / 8, 2 / 16, 3 / 32)
+    assert score["f1"] == 2 * 2 / (4 + 16)
+    assert (score["found"], score["false"]) == (4, 1 / 4)
+    assert score["missed"] == 2 / 4, "of the ghost, and of the first"
+    nothing = string_scores(held, Found((), np.zeros(0), np.zeros(0)))
+    assert (nothing["found"], nothing["false"], nothing["missed"], nothing["f1"]) == (0, 0, 0, 0)
+
+
+def test_without_reports_nothing_is_found() -> None:
+    for discovery in (False, True):
+        mechanism, _, sought = asked(discovery)
+        assert found_in(mechanism, Tally.zero(mechanism), sought).labels == ()

@@ -3,31 +3,33 @@
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from scipy import stats
 
 from benchmarks.plans import KINDS
 from benchmarks.plans import run as run_plans
+from dither_server.analysis.shuffling.amplified import amplified
+from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require_mixed
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.planning import half_width, planned_scores, users_for, worst_share
-from dither_shared import OptimizedUnary, ParameterError, RandomizedResponse
+from dither_server.estimation.strings.reach import reach
+from dither_shared import OptimizedUnary, ParameterError, PrivSet, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION
-from dither_simulations.cli import main
+from dither_simulations.experiments.plan.planner import RelayPlan
 from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
+from dither_simulations.mechanism_by_name import named
 from dither_simulations.samplers import sample_tally
 from dither_simulations.sweeps import Row
 from dither_simulations.users.populations import Population, numbered
+from simulations.lab import lab
 
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["plan", *map(str, arguments)])
+run = partial(lab, "plan")
 
 
 def shares(size: int, epsilon: float = 1.0, **more: Any) -> SharePlanner:
@@ -189,3 +191,90 @@ def test_surveys_are_as_precise_as_planned(kind: str) -> None:
     result = run_plans(kind, 2, surveys)
     for kept, promised in zip(result.kept, result.promised, strict=True):
         assert stats.binom.cdf(kept, surveys, promised) > 5e-7
+
+
+of_type = partial(lab, "plan --type")
+
+
+def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
+    (row,) = json.loads(of_type("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
+    assert row["margin"] == pytest.approx(0.0263, rel=0.01)
+    assert row["reached"] is False, "1 % are wanted"
+    assert row["users_needed"] == pytest.approx(7.2e6, rel=0.02)
+    assert row["users_listed"] < row["users_needed"] / 3
+
+
+def test_the_users_needed_are_those_whose_reach_is_the_share() -> None:
+    (row,) = json.loads(of_type("string", "-k", "1000", "--epsilon", "2", "--share", "0.003", "--json").stdout)
+    mechanism = named("projective-count-mean-sketch", 0, 2.0)
+    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are told"
+    assert row["users_listed"] is None
+
+
+def test_hope_is_refused_in_words() -> None:
+    told = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
+    assert "Do not hope at ε = 1" in told
+    assert "shorter strings, fewer characters or a list" in told
+    assert "no string at all" in of_type("string", "--discover", "a-z/12", "-n", "100", "--epsilon", "1").stdout
+    assert "Do not hope" not in of_type("string", "-k", "100", "-n", "1e8", "--epsilon", "1").stdout
+
+
+def test_a_selection_is_planned_for_its_worst_share() -> None:
+    rows = json.loads(of_type("selection", "-k", "8", "--at-most", "2", "--epsilon", "1", "--json").stdout)
+    assert [(row["mechanism"], row["chosen"]) for row in rows] == [("privset", True), ("set-response", False)]
+    mechanism = PrivSet.calibrate(8, 1.0, at_most=2)
+    worst = mechanism.variance(rows[0]["share"]) + rows[0]["share"] * (1 - rows[0]["share"])
+    assert rows[0]["users_needed"] == pytest.approx(worst * (1.959964 / 0.01) ** 2, rel=0.01)
+    text = of_type("selection", "-k", "8", "--epsilon", "1").stdout
+    assert "any of 8 items" in text
+    assert "Asked one by one, at ε = 1/8 each: 2,46" in text
+    assert "Yes: with" in of_type("selection", "-k", "8", "-n", "1e6").stdout
+
+
+def test_pairs_of_items_take_more_people_than_items() -> None:
+    items, pairs = (
+        json.loads(of_type("selection", "-k", "8", "--epsilon", "2,3", *more, "--json").stdout)
+        for more in ([], ["--pairs"])
+    )
+    assert all(one["users_needed"] < two["users_needed"] for one, two in zip(items, pairs, strict=True))
+    text = of_type("selection", "-k", "8", "--pairs", "--epsilon", "1,2").stdout
+    assert "who have two items" in text
+    assert "At ε = 1 no report speaks of two items: " in text
+    assert "needs --type selection" in of_type("share", "-k", "8", "--pairs").output
+
+
+mixed = partial(lab, "plan --relay")
+
+
+def test_the_batch_reaches_the_aim_keeps_its_epsilon_and_one_report_less_does_not() -> None:
+    plan = SharePlanner(size=10, epsilons=(1.0,), error=0.03, days=13)
+    (row,) = RelayPlan(plan, 1e-6).rows()
+    least, local = row["least"], row["local"]
+    mechanism = choose(10, local)
+    assert keeps(mechanism, 1.0, least, 1e-6)
+    assert plan.margin(mechanism, np.array([least]))[0] <= 0.03
+    below = local_epsilon(partial(choose, 10), 1.0, least - 1, 1e-6)[1]
+    assert plan.margin(below, np.array([least - 1]))[0] > 0.03
+    assert (least, row["users_local"]) == (1607, 15_372)  # a tenth of the people, at the same ε of a batch
+    together = amplified(mechanism, least, 1e-6).after(13)
+    assert (row["epsilon_days"], row["delta_days"]) == together
+    assert together[0] < amplified(mechanism, least, 1e-6, own=13).best / 2  # as when they could share a batch
+
+
+def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_takes() -> None:
+    shown = mixed("-k", "3", "--epsilon", "0.5", "--error", "0.1", "-n", "100")
+    assert shown.exit_code == 0, shown.output
+    lines = [line.strip() for line in shown.stdout.splitlines() if line.startswith(("  epsilon = ", "  mixed = "))]
+    metrics = parse_metrics("\n".join(['[metrics.x]\ntype = "choice"\nvalues = ["a", "b"]', *lines]))
+    require_mixed(metrics.values())
+    assert metrics["x"].mixed is not None
+    assert "100 users in each period never fill a batch" in shown.stdout
+    assert 'or once (period = "once": full after ' in shown.stdout
+    full = mixed("-k", "3", "--epsilon", "0.5", "--error", "0.1", "-n", "100000").stdout
+    assert "100,000 users in each period fill a batch each period." in full
+
+
+def test_numbers_are_planned_too() -> None:
+    (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
+    assert row["least"] < row["users_local"] / 3
+    assert row["local"] > 1

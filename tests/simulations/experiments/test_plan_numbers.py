@@ -2,26 +2,23 @@
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_scale import Scale
-from dither_shared import ParameterError
-from dither_simulations.cli import main
 from dither_simulations.experiments.plan.numbers import NumberPlanner
+from dither_simulations.mechanism_by_name import named_numeric
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.mechanism_by_name import named_numeric
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered
+from simulations.lab import lab
 
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["plan", "--type", "number", *arguments])
+run = partial(lab, "plan --type number")
 
 
 def number(epsilon: float = 1.0, **more: Any) -> NumberPlanner:
@@ -103,9 +100,3 @@ def test_a_permanent_part_is_planned_too() -> None:
     assert 1.9 < row["epsilon_days"] <= row["epsilon_forever"] <= 2
     assert row["users_least"] is None
     assert row["points"] == 33
-
-
-def test_a_question_must_make_sense() -> None:
-    for wrong in ({"error": 1.5}, {"confidence": 0.0}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            number(**wrong)

@@ -1,31 +1,22 @@
 """The command ``dither-sim shuffle``; its numbers are tested where they live."""
 
-import json
 import math
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import pytest
-from click.testing import CliRunner, Result
 
 from contract.cases import usual
 from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_shared import MECHANISMS
-from dither_simulations.cli import main
 from dither_simulations.experiments.shuffle_bounds import attack
 from server.analysis.shuffling.exact import exact_delta, table_of
+from simulations.lab import lab, rows_of
+
+run = partial(lab, "shuffle")
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["shuffle", *map(str, arguments)])
-
-
-def rows(*arguments: str | Path) -> list[dict[str, Any]]:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return found
+rows = partial(rows_of, "shuffle")
 
 
 def test_the_table_has_both_bounds_the_attack_and_the_conditions() -> None:

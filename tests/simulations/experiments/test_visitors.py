@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dither_shared import DitherError, ParameterError
-from dither_simulations.cli import main
 from dither_simulations.experiments.demo.showing import asked_on_the_page
-from dither_simulations.experiments.demo.visitors import CHECKOUT, Tools, served
+from dither_simulations.experiments.demo.visitors import CHECKOUT, installed_programs, served
 from js.tools import chromium, node, packages
+from simulations.lab import lab
 
 
 def demo(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["demo", "--browser", *map(str, arguments)])
+    result = lab("demo", "--browser", *map(str, arguments))
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -39,15 +38,14 @@ def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
     survey = asked_on_the_page(2, 0)
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
     done: list[int] = []
-    tools = Tools(node(), "/nowhere/chromium")
-    with served(tools) as page, pytest.raises(DitherError, match=r"could not report: .*launch"):
+    with served(node(), "/nowhere/chromium") as page, pytest.raises(DitherError, match=r"could not report: .*launch"):
         page.visit(definition, "http://127.0.0.1:9", survey.people, 1, lambda: done.append(1))
     assert done == []
 
 
 def test_what_cannot_be_compiled_is_an_error(tmp_path: Path) -> None:
     (definition := tmp_path / "metrics.toml").write_text('[metrics.a]\ntype = "mood"\n')
-    with served(Tools("node", "chromium")) as page, pytest.raises(DitherError, match="mood"):
+    with served("node", "chromium") as page, pytest.raises(DitherError, match="mood"):
         page.visit(definition, "http://127.0.0.1:9", [], 1, int)
 
 
@@ -62,15 +60,15 @@ def programs(folder: Path, names: Sequence[str]) -> str:
 def test_all_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout := tmp_path / "js").mkdir()
     with pytest.raises(ParameterError, match="checkout"):
-        Tools.found(checkout)
+        installed_programs(checkout)
     (checkout / "demo").mkdir()
     (checkout / "demo" / "index.html").touch()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ParameterError, match=r"Node 20.*npm install.*apt-get install chromium"):
-        Tools.found(checkout)
+        installed_programs(checkout)
     monkeypatch.setenv("PATH", programs(tmp_path, ["node", "chromium"]) + os.pathsep + os.defpath)
     with pytest.raises(ParameterError, match=r"lacks Node 20 or later \(.*\), the npm packages \([^)]*\)$"):
-        Tools.found(checkout)
+        installed_programs(checkout)
 
 
 def test_the_page_asks_what_its_definitions_do() -> None:

@@ -38,7 +38,7 @@ from dither_shared import (
 )
 from dither_shared.mechanism import LISTED, NUMBERS
 from dither_simulations.samplers import expected_tally, has_sampler, sample_tally
-from dither_simulations.trials.shares import device_entropy, device_tally
+from dither_simulations.samplers.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Population, numbered, zipf
 from simulations.laws import DRAWS, assert_follows, expected_counts, flat, law_of_all
 

@@ -6,9 +6,9 @@ from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import MECHANISMS, ParameterError, Rappor
+from dither_simulations.experiments.error.shares import MOST_DRAWS, affordable_law
+from dither_simulations.mechanism_by_name import CLOSED, NAMES, NUMERIC, named
 from dither_simulations.samplers import Marginal, has_marginal, joint_draws, sample_support
-from dither_simulations.trials.mechanism_by_name import CLOSED, NAMES, NUMERIC, named
-from dither_simulations.trials.shares import MOST_DRAWS, affordable_law
 from dither_simulations.users.populations import Population, numbered, zipf
 
 POPULATION = Population(numbered(5), np.array([7, 3, 2, 0, 0]))

@@ -8,10 +8,9 @@ import pytest
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_shared import DiscreteGaussian, DitheredResponse
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_simulations.samplers import joint_draws, sample_tally
+from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
+from dither_simulations.samplers import sample_tally
 from dither_simulations.samplers.numeric import _conditional
-from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.trials.shares import affordable_law
 from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {
@@ -65,10 +64,3 @@ def test_the_noise_of_the_gaussian_mechanism_is_symmetric_into_its_tails() -> No
         expected = 1e12 * law[far].sum()
         assert 500 < expected < 5_000
         assert abs(counts[far].sum() - expected) < 7 * expected**0.5
-
-
-def test_all_are_drawn_by_their_joint_law() -> None:
-    for name, mechanism in MECHANISMS.items():
-        people = lopsided(mechanism, 10**9)
-        assert affordable_law(mechanism, people) == "joint", name
-        assert joint_draws(mechanism, people) < 1e7, name

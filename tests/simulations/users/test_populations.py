@@ -6,7 +6,7 @@ import pytest
 
 from dither_shared import DiscoveryQuestion, ParameterError, Rappor, SymmetricUnary
 from dither_simulations.choices import MAX_USERS
-from dither_simulations.trials.mechanism_by_name import named_discovery
+from dither_simulations.mechanism_by_name import named_discovery
 from dither_simulations.users.populations import (
     EMPTY,
     Distribution,

@@ -23,13 +23,12 @@ from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
-from ...options.common import check_names, given_fields
-from ...output.lines import PlotLine, PlotPanel, lines_of, lines_plot
-from ...output.tables import ResultColumn, measured, value
+from ...mechanism_by_name import LISTED_SPEAKING, NUMERIC, check_names, named
+from ...options import given_fields
+from ...plots import PlotLine, PlotPanel, lines_of, lines_plot
 from ...samplers import sample_tally
 from ...sweeps import Experiment, Row, mean
-from ...trials.mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
-from ...trials.shares import Measures
+from ...tables import ResultColumn, measured, value
 from ...users.numbers import NumberDistribution
 from ...users.populations import Counts, Distribution, Floats, Population, numbered
 
@@ -95,9 +94,20 @@ class PoisoningAttack(Experiment):
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
         """Return the tally of honest reports."""
 
-    @abstractmethod
     def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
         """Return the tally of forged reports."""
+        forged = self.forged(cell)
+        if cell.attack == "crafted-input":
+            return sample_tally(mechanism, self.liars(mechanism, forged, rng), rng)
+        return self.without_randomizer(mechanism, forged, rng, crafted=cell.attack == "crafted-report")
+
+    @abstractmethod
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim what the attack is to raise."""
+
+    @abstractmethod
+    def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
+        """Return the tally of reports that are crafted or random."""
 
     def about(self, cell: Forgery) -> Row:
         """Return the columns that describe a cell."""
@@ -141,14 +151,14 @@ class _GainPoisoning(PoisoningAttack):
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return the rise that theory expects."""
 
-    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the gain of one trial: the rise over the estimate from the honest reports alone."""
         rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         tally = self.honest(mechanism, rng)
         poisoned = tally + self.forge(mechanism, cell, rng)
         return ({"gain": self.estimated(mechanism, poisoned) - self.estimated(mechanism, tally)},)
 
-    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return the mean gain, with theory."""
         gain, error = mean([trial["gain"] for (trial,) in outcomes])
         margin = _BAND * (error or 0.0)
@@ -222,20 +232,17 @@ class SharePoisoning(_GainPoisoning):
         rare = np.random.default_rng(self.seed).permutation(np.arange(self.size // 2, self.size))
         return sorted(rare[: self.targets].tolist())
 
-    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
-        """Return the tally of forged reports."""
-        forged = self.forged(cell)
-        if cell.attack == "crafted-input":
-            return sample_tally(mechanism, self.liars(forged, rng), rng)
-        if cell.attack == "crafted-report":
-            return Tally.fold(mechanism, crafted_rows(mechanism, self.chosen_values(), forged, rng))
-        return Tally.fold(mechanism, random_rows(mechanism, forged, rng))
-
-    def liars(self, count: int, rng: np.random.Generator) -> Population:
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
         """Return people who claim to hold the targets."""
         claims = np.zeros(self.size, dtype=np.int64)
         claims[self.chosen_values()] = rng.multinomial(count, np.full(self.targets, 1 / self.targets))
         return Population(numbered(self.size), claims)
+
+    def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
+        """Return the tally of reports that are crafted or random."""
+        if crafted:
+            return Tally.fold(mechanism, crafted_rows(mechanism, self.chosen_values(), count, rng))
+        return Tally.fold(mechanism, random_rows(mechanism, count, rng))
 
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return G."""
@@ -286,21 +293,23 @@ class NumberPoisoning(_GainPoisoning):
         """Return the mean."""
         return law_of(mechanism).scores(tally).mean
 
-    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
-        """Return the tally of forged reports."""
-        points, count = mechanism.size or 2, self.forged(cell)
-        if cell.attack == "crafted-input":
-            liars = Population(numbered(points), count * np.eye(1, points, points - 1, int)[0])
-            return sample_tally(mechanism, liars, rng)
-        chances = _random(mechanism) if cell.attack == "random-report" else _crafted(mechanism)
-        counts = rng.multinomial(count, chances.ravel()).reshape(chances.shape)
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim the high end of the range."""
+        points = mechanism.size or 2
+        return Population(numbered(points), count * np.eye(1, points, points - 1, int)[0])
+
+    def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
+        """Return the tally of reports that are random, or of which all of the greatest score are equally likely."""
+        scores = _scores(mechanism)
+        chances = (scores == scores.max()) if crafted else np.ones(scores.shape)
+        counts = rng.multinomial(count, (chances / chances.sum()).ravel()).reshape(chances.shape)
         return Tally(counts.sum(axis=1), counts)
 
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return β (g - 1/2)."""
         number, scores = self.forged(cell), _scores(mechanism)
         score = {
-            "random-report": float((_random(mechanism) * scores).sum()),
+            "random-report": float((np.full(scores.shape, 1 / scores.size) * scores).sum()),
             "crafted-input": 1.0,
             "crafted-report": float(scores.max()),
         }[cell.attack]
@@ -319,17 +328,6 @@ def _scores(mechanism: Mechanism) -> Floats:
     """Return the score of each report; shape (cohorts, cells)."""
     shape = (mechanism.cohorts, mechanism.cells)
     return np.broadcast_to(law_of(mechanism).scores(Tally.zero(mechanism)).values, shape)
-
-
-def _random(mechanism: Mechanism) -> Floats:
-    """Return the chances of reports drawn uniformly."""
-    return np.full((mechanism.cohorts, mechanism.cells), 1 / (mechanism.cohorts * mechanism.cells))
-
-
-def _crafted(mechanism: Mechanism) -> Floats:
-    """Return the chances of reports if all of the greatest score are equally likely."""
-    best = _scores(mechanism) == _scores(mechanism).max()
-    return np.asarray(best / best.sum())
 
 
 def random_support(mechanism: Mechanism) -> float:

@@ -34,23 +34,22 @@ from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 
 from ...choices import Attack
-from ...options.common import check_names
-from ...output.lines import PlotPanel, lines_of, lines_plot
-from ...output.tables import ResultColumn, value
-from ...samplers import sample_tally
-from ...samplers.hashed import cohort_shares
-from ...samplers.sets import sample_sets
-from ...sweeps import Row, success_rate
-from ...trials.mechanism_by_name import (
+from ...experiments.error.strings import found_in
+from ...mechanism_by_name import (
     DISCOVERING,
     SET_MECHANISMS,
     STRING_MECHANISMS,
+    check_names,
     named,
     named_discovery,
     named_selection,
 )
-from ...trials.shares import Measures
-from ...trials.strings import found_in
+from ...plots import PlotPanel, lines_of, lines_plot
+from ...samplers import sample_tally
+from ...samplers.registry import cohort_shares
+from ...samplers.sets import sample_sets
+from ...sweeps import Row, success_rate
+from ...tables import ResultColumn, value
 from ...users.populations import WORDS, Counts, Floats, Population, apportion, listed, made_up, set_label, spelled, zipf
 from ...users.sets import ItemChances, SetLaw
 from .poisoning import Forgery, PoisoningAttack, SharePoisoning, best_symbols
@@ -117,7 +116,7 @@ class StringPoisoning(PoisoningAttack):
         """Return the tally of honest reports."""
         return sample_tally(mechanism, self.people(mechanism)[0], rng)
 
-    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return whether the string was found."""
         rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         people, sought = self.people(mechanism)
@@ -125,14 +124,15 @@ class StringPoisoning(PoisoningAttack):
         found = found_in(mechanism, self.honest(mechanism, rng) + forged, sought)
         return ({"found": float(people.labels[-1] in found.labels)},)
 
-    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
-        """Return the tally of forged reports."""
-        target, forged = self.people(mechanism)[0].labels[-1], self.forged(cell)
-        if cell.attack == "crafted-input":
-            return sample_tally(mechanism, Population((target,), np.array([forged])), rng)
-        reports = rng.multinomial(forged, cohort_shares(mechanism))
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim to hold the string."""
+        return Population((self.people(mechanism)[0].labels[-1],), np.array([count]))
+
+    def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
+        """Return the tally of reports that support the string, or are random."""
+        target = self.people(mechanism)[0].labels[-1]
+        reports = rng.multinomial(count, cohort_shares(mechanism))
         item = target.encode("latin-1" if self.discover is not None else "utf-8")
-        crafted = cell.attack == "crafted-report"
         counts = [
             _counts(mechanism, some, _marked(mechanism, item, cohort) if crafted else None, rng)
             for cohort, some in enumerate(reports.tolist())
@@ -156,7 +156,7 @@ class StringPoisoning(PoisoningAttack):
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0
         return {"needed": round(float(reach(mechanism, self.users, 10 * self.size)) * self.users / worth)}
 
-    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Row]]) -> list[Row]:
         """Return how often the string was found."""
         return [self.about(cell) | success_rate(sum(trial["found"] for (trial,) in outcomes), len(outcomes))]
 
@@ -221,7 +221,7 @@ class SelectionPoisoning(SharePoisoning):
         """Return the tally of honest reports."""
         return sample_sets(mechanism, self._people_of_sets, self.users, rng)
 
-    def liars(self, count: int, rng: np.random.Generator) -> Population:
+    def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
         """Return people who claim to have as many chosen items as a set may hold."""
         chosen, claimed = self.chosen_values(), self._claimed()
         sets = [

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dither_server.dashboard.publishing.editions import Asked
@@ -26,18 +28,70 @@ from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
-from ...output.plots import ComparedEstimates, estimates_plot, save
-from ...output.tables import render, write_bytes
-from ...trials.shares import device_entropy, device_tally
-from ...users.populations import Population
+from ...plots import COLOURS, FONT, GREY, figure_of, save
+from ...samplers.devices import device_entropy, device_tally
+from ...tables import render, write_bytes
+from ...users.populations import Floats, Population
 from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
-from .visitors import CHECKOUT, Tools, served
+from .visitors import CHECKOUT, installed_programs, served
 
 _MOST_SHOWN = 16
 """Maximum number of values that are printed and drawn."""
 
 _QUANTILES = (0.5, 0.95)
 """Two of the quantiles that an estimate has by default."""
+
+_BAR = "#C9C9C9"
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedEstimates:
+    """True values beside estimates of them; each column has one entry per label."""
+
+    labels: tuple[str, ...]
+    truth: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether each interval contains the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    def chosen(self, order: NDArray[np.intp], factor: float = 1.0) -> "_ComparedEstimates":
+        """Return the rows of these indices, in their order, all numbers times a factor: 100 makes percent of shares."""
+        columns = (factor * column[order] for column in (self.truth, self.estimate, self.low, self.high))
+        return _ComparedEstimates(tuple(self.labels[index] for index in order), *columns)
+
+
+def _estimates_plot(rows: _ComparedEstimates, title: str, unit: str) -> Figure:
+    """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
+    count = len(rows.labels)
+    figure, (axes,) = figure_of(1.35 + 0.31 * count)
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.36, right=0.95, top=1 - 0.72 / height, bottom=0.55 / height)
+    places = np.arange(count)
+    axes.barh(places, rows.truth, height=0.72, color=_BAR, zorder=1)
+    axes.hlines(places, rows.low, rows.high, color=COLOURS[0], linewidth=2.2, zorder=2)
+    axes.plot(rows.estimate, places, "o", color=COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks(places, [_shortened(label) for label in rows.labels])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlabel(unit)
+    figure.text(0.03, 1 - 0.24 / height, title, fontsize=FONT + 0.5, va="center", weight="bold")
+    second = 1 - 0.5 / height
+    figure.text(0.03, second, "bars: the truth", fontsize=FONT - 0.5, va="center", color=GREY)
+    legend = "points: the estimate, 95% interval"
+    figure.text(0.36, second, legend, fontsize=FONT - 0.5, va="center", color=COLOURS[0])
+    return figure
+
+
+def _shortened(label: str, width: int = 24) -> str:
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")  # matplotlib reads a pair of $ as mathematics
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +104,8 @@ class _DemoAnswer:
 
     metric: Metric
     reports: int
-    rows: ComparedEstimates
-    shown: ComparedEstimates
+    rows: _ComparedEstimates
+    shown: _ComparedEstimates
     unit: str
     names: tuple[str, str]
     heads: tuple[str, str, str]
@@ -60,7 +114,7 @@ class _DemoAnswer:
     def described(self) -> dict[str, object]:
         """Return the answer as objects and arrays for JSON."""
         rows = self.rows
-        columns = zip(*(rows.labels, rows.truth, rows.estimate, rows.low, rows.high), strict=True)
+        columns = zip(rows.labels, rows.truth, rows.estimate, rows.low, rows.high, strict=True)
         label, estimate = self.names
         names = (label, "truth", estimate, "low", "high")
         values = [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
@@ -93,7 +147,7 @@ class _DemoAnswer:
 def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> _DemoAnswer:
     """Return a collector's estimate of a metric, given the JSON of its API."""
     if survey.metrics[name].question.kind == "number":
-        quantiles = {one["share"]: one for one in answer["quantiles"]}
+        quantiles = {quantile["share"]: quantile for quantile in answer["quantiles"]}
         return _number(survey, name, answer["reports"], [answer["mean"], *(quantiles[share] for share in _QUANTILES)])
     truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
     rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
@@ -112,15 +166,15 @@ def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> _DemoA
     points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
     labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
     people = Population(labels, np.bincount(points, minlength=len(labels)))
-    found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
-    quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
-    return _number(survey, name, found.reports, [scale.mean(found.mean), *quantiles])
+    number = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
+    quantiles = [scale.quantile(quantile, number.reports) for quantile in number.quantiles(_QUANTILES)]
+    return _number(survey, name, number.reports, [scale.mean(number.mean), *quantiles])
 
 
 def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> _DemoAnswer:
     """Return the share of each answer that someone gives; the truly most frequent ones are shown, in percent."""
-    rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
-    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
+    rows = _ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
+    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN], 100)
     held, name = len(rows.labels), metric.name
     title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
     example = (shown.labels[0], "another") if metric.question.names else None
@@ -142,8 +196,8 @@ def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Ma
     scale = Scale.of(metric)
     held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
     truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
-    columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
-    rows = ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
+    columns = (np.array([row[key] for row in statistics], dtype=np.float64) for key in ("value", "low", "high"))
+    rows = _ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
     return _DemoAnswer(
         metric,
         reports,
@@ -186,7 +240,7 @@ def visitors(jobs: int) -> Iterator[_Crowd]:
 
     Raises ParameterError if a required program is missing.
     """
-    with served(Tools.found()) as page:
+    with served(*installed_programs()) as page:
 
         def report(survey: DemoSurvey, definition: Path, url: str, step: Callable[[], object]) -> None:
             page.visit(definition, url, survey.people, jobs, step)
@@ -288,7 +342,7 @@ def _print(answers: list[_DemoAnswer]) -> None:
 def _draw(answers: list[_DemoAnswer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
-        save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
+        save(_estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
     if quiet:
         return
     name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
@@ -302,10 +356,10 @@ def _draw(answers: list[_DemoAnswer], out: Path, quiet: bool) -> None:
 def count(survey: DemoSurvey, seed: int, repeats: int) -> None:
     """Say how many intervals contain the truth, over repeats with consecutive seeds."""
     held = total = 0
-    for one in range(seed, seed + repeats):
-        roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
+    for number in range(seed, seed + repeats):
+        roots = np.random.SeedSequence(number).spawn(len(survey.metrics))
         answers = [drawn(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
         covered = np.concatenate([answer.rows.covered for answer in answers])
-        click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
+        click.echo(f"seed {number}: {covered.sum()} of {len(covered)} intervals contain the truth")
         held, total = held + int(covered.sum()), total + len(covered)
     click.echo(f"in all: {held} of {total}, {held / total:.1%}; 95% are expected to")

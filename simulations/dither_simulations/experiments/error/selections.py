@@ -13,15 +13,16 @@ from dither_server.estimation.intervals.exact import exact_interval
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 
 from ...choices import Law
-from ...output.lines import Curve
-from ...output.tables import EPSILON, MECHANISM, measured, over_theory, parameter, value
+from ...experiments.error.shares import intervals, scores
+from ...mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
+from ...plots import Curve
+from ...samplers.devices import device_entropy, device_tally
 from ...samplers.sets import sample_sets
 from ...sweeps import Row
-from ...trials.mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
-from ...trials.shares import Measures, device_entropy, device_tally, intervals, scores
+from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, parameter, value
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
-from .accuracy import Cell, SizedAccuracy
+from .accuracy import Accuracy, Cell
 
 
 def run_set_trial(
@@ -33,7 +34,7 @@ def run_set_trial(
     law: Law = "joint",
     confidence: float = 0.95,
     top: int = 10,
-) -> Measures:
+) -> Row:
     """Return the errors of the shares of items, relative to the population from which a trial draws its users.
 
     ``mechanism`` takes sets or, for one item, a yes or no: each person then reports each item separately. Measured are
@@ -52,8 +53,8 @@ def run_set_trial(
             tally = device_tally(mechanism, drawn_sets(people, users, rng), device_entropy(seed))
         else:
             tally = sample_sets(mechanism, people, users, rng)
-        found = estimate(mechanism, numbered(mechanism.size or 0), tally, confidence)
-        frequency, low, high = found.frequency, found.low, found.high
+        estimates = estimate(mechanism, numbered(mechanism.size or 0), tally, confidence)
+        frequency, low, high = estimates.frequency, estimates.low, estimates.high
     scored = scores(frequency, shares, top)
     return {name: scored[name] for name in ("mse", "max_error", "recall")} | intervals(low, high, shares)
 
@@ -68,8 +69,8 @@ def expected_sets(mechanism: Mechanism, people: SetLaw, users: int, confidence: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectionAccuracy(SizedAccuracy):
-    """Measures the error of every mechanism of sets; a person has at most ``at_most`` items.
+class SelectionAccuracy(Accuracy):
+    """Row the error of every mechanism of sets; a person has at most ``at_most`` items.
 
     Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.
     """
@@ -88,13 +89,10 @@ class SelectionAccuracy(SizedAccuracy):
         parameter("size", "items"),
         parameter("users", "n"),
         EPSILON,
-        measured("mse", "MSE", ".2e"),
-        value("mse_theory", "theory", ".2e"),
-        over_theory("mse"),
+        *SQUARED_ERROR,
         value("max_error", "max error", ".2e"),
         value("recall", "top-{top} recall", ".2f"),
-        value("coverage", "coverage", ".4f"),
-        value("width", "width", ".2e"),
+        *INTERVALS,
     )
 
     @classmethod
@@ -115,7 +113,7 @@ class SelectionAccuracy(SizedAccuracy):
         law: SetLaw = self.source.people(cell.size, self.at_most)
         return law
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial."""
         mechanism, people, law = self.mechanism(cell), self.people(cell), self.law_of(cell)
         return (run_set_trial(mechanism, people, cell.users, seed, law=law, confidence=self.confidence, top=self.top),)

@@ -3,23 +3,77 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.strings.discovery import Spelling, discover
 from dither_server.estimation.strings.reach import reach
-from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
+from dither_server.tally.tally import Tally
+from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, PrefixSketch
 from dither_shared.counted import counted
 
-from ...options.common import check_names
-from ...output.lines import Curve
-from ...output.tables import EPSILON, ResultColumn, measured, parameter, value
+from ...mechanism_by_name import DISCOVERING, STRING_MECHANISMS, check_names, named, named_discovery
+from ...plots import Curve
+from ...samplers.devices import drawn_tally
 from ...sweeps import Row
-from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from ...trials.shares import Measures, drawn_tally
-from ...trials.strings import found_in, string_scores
-from ...users.populations import WORDS, ListedAnswers, Population, listed, made_up, spelled
-from .accuracy import Cell, SizedAccuracy
+from ...tables import EPSILON, ResultColumn, measured, parameter, value
+from ...users.populations import WORDS, Floats, Population, listed, made_up, spelled
+from .accuracy import Accuracy, Cell
+
+TOPS = (8, 16, 32)
+"""Recall is measured for these numbers of most frequent strings."""
+
+_NAMED = 16
+
+
+class Found(NamedTuple):
+    """The strings that are found, the highest estimate first, and their intervals."""
+
+    labels: tuple[str, ...]
+    low: Floats
+    high: Floats
+
+
+def found_in(
+    mechanism: Mechanism, tally: Tally, candidates: Sequence[str] | DiscoveryQuestion, confidence: float = 0.95
+) -> Found:
+    """Return which of the candidates are found in a tally, or which strings of a question are discovered."""
+    if isinstance(candidates, DiscoveryQuestion):
+        spelling = Spelling(candidates.symbols, candidates.ends)
+        made = discover(PrefixSketch.require(mechanism, "mechanism"), spelling, tally, confidence)
+        return Found(tuple(item.decode("latin-1") for item in made.items), made.low, made.high)
+    whole = estimate(mechanism, tuple(candidates), tally, confidence)
+    places = np.flatnonzero(np.zeros(0) if whole.found is None else whole.found)
+    places = places[np.argsort(-whole.frequency[places], kind="stable")]
+    return Found(tuple(whole.labels[place] for place in places), whole.low[places], whole.high[places])
+
+
+def string_scores(held: Mapping[str, float], found: Found) -> Row:
+    """Return how many of the strings that people hold, with their shares, are found, and how many that nobody holds.
+
+    - ``recall_8``, ``recall_16``, ``recall_32``: the share of the 8, 16, 32 most frequent strings that are found;
+    - ``f1``: for the 16 found strings with the highest estimates, against the 16 most frequent: 2 hits/(found of them +
+      16);
+    - ``found``: how many; ``false``: the share of these that nobody in the population holds, 0 if none is found;
+    - ``missed``: the share of the found strings' intervals that do not contain the population's share, 0 if none is
+      found.
+    """
+    ranked = sorted(held, key=lambda label: -held[label])
+    truth = np.array([held.get(label, 0.0) for label in found.labels])
+    hits = len(set(found.labels[:_NAMED]) & set(ranked[:_NAMED]))
+    return {
+        **{f"recall_{top}": _recall(found.labels, ranked[:top]) for top in TOPS},
+        "f1": 2 * hits / (min(len(found.labels), _NAMED) + min(len(ranked), _NAMED)),
+        "found": float(len(found.labels)),
+        "false": float((truth == 0).mean()) if len(truth) else 0.0,
+        "missed": float(((truth < found.low) | (truth > found.high)).mean()) if len(truth) else 0.0,
+    }
+
+
+def _recall(found: Sequence[str], frequent: Sequence[str]) -> float:
+    return len(set(found) & set(frequent)) / len(frequent)
 
 
 def _reach(row: Mapping[str, Any]) -> str:
@@ -31,8 +85,15 @@ def _where(row: Mapping[str, Any]) -> str:
     return counted(row["listed"], "candidate") if row["listed"] is not None else "nothing listed"
 
 
+_NOTES = (
+    "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: share of people who must have a",
+    "string for it to be found half the time. False: share of the found strings that nobody has. Missed: share of",
+    "their intervals that do not contain the truth.",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class StringAccuracy(SizedAccuracy):
+class StringAccuracy(Accuracy):
     """Every mechanism of strings. With ``discover`` nothing is listed, else ``candidates`` strings are looked for.
 
     People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
@@ -66,11 +127,6 @@ class StringAccuracy(SizedAccuracy):
         measured("false", "false", ".3f"),
         value("missed", "missed", ".3f"),
     )
-    notes: ClassVar = (
-        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: share of people who must have a",
-        "string for it to be found half the time. False: share of the found strings that nobody has. Missed: share of",
-        "their intervals that do not contain the truth.",
-    )
 
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +151,7 @@ class StringAccuracy(SizedAccuracy):
     def people(self, cell: Cell) -> Population:
         """Return the strings that people hold; raise ParameterError if the spelling allows too few."""
         people: Population = self.source.population(cell.size, 10**9)
-        if isinstance(self.source, ListedAnswers):
+        if isinstance(self.source, Population):
             return people
         question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
@@ -119,7 +175,7 @@ class StringAccuracy(SizedAccuracy):
     def _listed(self, cell: Cell) -> int:
         return 10 * cell.size if self.candidates is None else self.candidates
 
-    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
         """Return the measures of one trial."""
         mechanism, (people, candidates) = self.mechanism(cell), self.looked_for(cell)
         tally = drawn_tally(mechanism, people.labels, people.shares, cell.users, self.law_of(cell), seed)
@@ -142,12 +198,14 @@ class StringAccuracy(SizedAccuracy):
             "reach": float(reach(mechanism, cell.users, many or 1)) if mechanism.pure else None,
         }
 
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return the results for a terminal, and what they are of."""
-        table, *notes = super().table(rows).rsplit("\n", len(self.notes))
+    def notes(self, rows: Sequence[Row]) -> Sequence[str]:
+        """Return what the results are of, and what the columns mean."""
         first = rows[0]
-        about = f"{counted(first['size'], self.noun)}, {first['distribution']}; {_where(first)}."
-        return "\n".join([table, "", about, *notes])
+        return (
+            "",
+            f"{counted(first['size'], self.noun)}, {first['distribution']}; {_where(first)}.",
+            *_NOTES,
+        )
 
     def legend(self, row: Row, points: str) -> str:
         """Return where strings are looked for; there is no theory for them."""

@@ -20,10 +20,10 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import numeric_odds_sentence
 
-from ...output.tables import ResultColumn, value
+from ...experiments.error.numbers import least_variance
+from ...mechanism_by_name import named_numeric
 from ...sweeps import Row
-from ...trials.mechanism_by_name import named_numeric
-from ...trials.numbers import least_variance
+from ...tables import ResultColumn, value
 from .planner import IntervalPlanner, percent
 
 _FEW_VALUES = 16
@@ -85,8 +85,8 @@ class NumberPlanner(IntervalPlanner):
         windows, missed = len(widths_of(users, law.phases)), 1 - self.confidence
         away = -ndtri(missed / 2 / windows) - ndtri(missed / 2)
         cuts = law.cuts(_even(law, users), 1 - 2 * windows * float(ndtr(-away)))
-        found = quantiles_of(cuts, np.full(law.points, 1 / law.points), (rank,))[0]
-        return max(min(found.high + 1, last) / last - rank, rank - max(found.low - 1, 0) / last)
+        quantile = quantiles_of(cuts, np.full(law.points, 1 / law.points), (rank,))[0]
+        return max(min(quantile.high + 1, last) / last - rank, rank - max(quantile.low - 1, 0) / last)
 
     def more(self, mechanism: Mechanism) -> Row:
         """Return the further columns of a row.

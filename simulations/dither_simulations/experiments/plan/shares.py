@@ -18,16 +18,9 @@ from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 
-from ...output.tables import ResultColumn, value
+from ...mechanism_by_name import DISCOVERING, PER_ITEM, STRING_MECHANISMS, named, named_discovery, named_selection
 from ...sweeps import Row
-from ...trials.mechanism_by_name import (
-    DISCOVERING,
-    PER_ITEM,
-    STRING_MECHANISMS,
-    named,
-    named_discovery,
-    named_selection,
-)
+from ...tables import ResultColumn, value
 from .planner import IntervalPlanner, Planner, in_percent, percent, users_text, yes_or_no
 
 
@@ -75,8 +68,8 @@ class SharePlanner(IntervalPlanner):
         return [chosen, *(mechanism for mechanism in self._risks(epsilon) if mechanism != chosen)]
 
     def _risks(self, epsilon: float) -> dict[Mechanism, float]:
-        found = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
-        return {one.mechanism: one.relative_risk for one in found}
+        choices = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
+        return {choice.mechanism: choice.relative_risk for choice in choices}
 
     def law(self, mechanism: Mechanism) -> Supported | None:
         """Return the law by which reports support a share; None if no report covers it."""
@@ -159,9 +152,9 @@ class SelectionPlanner(SharePlanner):
             seen = {epsilon: _pairs(self.mechanisms(epsilon)[0]) for epsilon in self.epsilons}
             words = {True: "not all pairs are in some report", False: "no report speaks of two items"}
             return [
-                f"At ε = {epsilon:g} {words[len(one.trials) > 0]}: {one.unseen}."
-                for epsilon, one in seen.items()
-                if one.unseen
+                f"At ε = {epsilon:g} {words[len(pairs.trials) > 0]}: {pairs.unseen}."
+                for epsilon, pairs in seen.items()
+                if pairs.unseen
             ]
         alone = named_selection(PER_ITEM, self.size, self.at_most, self.epsilons[-1])
         users = users_for(lambda many: half_width(alone, many, self.confidence, self.share), self.error)
@@ -217,8 +210,8 @@ class StringPlanner(Planner):
         else:
             few = f"up to {self.discover.length} of the {len(self.discover.characters)} characters"
             where = f"no list: {few} of {self.discover.alphabet}"
-        found = "Found: half the time. Twice as frequent: nearly always. At most 5 % of those found are false."
-        return f"{strings}; {where}\n{found}{'' if self.discover else _OTHERS}"
+        promise = "Found: half the time. Twice as frequent: nearly always. At most 5 % of those found are false."
+        return f"{strings}; {where}\n{promise}{'' if self.discover else _OTHERS}"
 
     def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
         """Return the mechanism; raise ParameterError if there is none for that ε."""

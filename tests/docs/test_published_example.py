@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_simulations.experiments.demo.example import publish_example
+from published_example import publish_example
 
-KEPT = Path(__file__).parents[3] / "docs/published/answers"
+KEPT = Path(__file__).parents[2] / "docs/published/answers"
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 

@@ -56,14 +56,9 @@ def measured(name: str, head: str, form: str) -> ResultColumn:
     return ResultColumn(head, lambda row: "-" if row[name] is None else number(row[name], row[f"{name}_se"], form))
 
 
-def over_theory(name: str) -> ResultColumn:
-    """Return a column of means divided by what theory expects of them."""
-
-    def ratio(row: Mapping[str, Any]) -> str:
-        mean, theory = row[name], row[f"{name}_theory"]
-        return "-" if mean is None or theory is None else f"{mean / theory:.3f}"
-
-    return ResultColumn("ratio", ratio)
+def _over_theory(row: Mapping[str, Any]) -> str:
+    mean, theory = row["mse"], row["mse_theory"]
+    return "-" if mean is None or theory is None else f"{mean / theory:.3f}"
 
 
 MECHANISM = ResultColumn(
@@ -71,6 +66,12 @@ MECHANISM = ResultColumn(
     lambda row: row["mechanism"] if row["asked"] == row["mechanism"] else f"{row['asked']}: {row['mechanism']}",
 )
 EPSILON = value("epsilon", "ε", ".4g")
+SQUARED_ERROR = (
+    measured("mse", "MSE", ".2e"),
+    value("mse_theory", "theory", ".2e"),
+    ResultColumn("ratio", _over_theory),
+)
+INTERVALS = (value("coverage", "coverage", ".4f"), value("width", "width", ".2e"))
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:

@@ -1,10 +1,12 @@
 """Options, their parsing and their errors, shared by the commands of ``dither-sim``."""
 
+import functools
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +14,22 @@ import click
 from click.core import ParameterSource
 
 from dither_server.cli.main import LazyGroup
+from dither_server.cli.options import workers_options
 from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 
-from ..choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
+from .choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from _typeshed import DataclassInstance
+    from matplotlib.figure import Figure
 
     from dither_shared import DiscoveryQuestion
+    from dither_spool.workers import Map
 
+    from .sweeps import Experiment, Row
 
 _GRID = "0.25:4:10"
 
@@ -92,14 +100,22 @@ def users_list(context: click.Context, parameter: click.Parameter, text: str | N
     """
     ends, colon, count = (text or "").rpartition(":")
     parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
-    found = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
+    numbers = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
     if not colon:
-        return tuple(dict.fromkeys(found))
-    many = int(count) if count.isdecimal() else 0
-    if len(found) != 2 or not found[0] < found[1] or not 2 <= many <= _MOST:
+        return tuple(dict.fromkeys(numbers))
+    grid = _grid(numbers, count)
+    if not grid:
         problem = f"{text!r} is not LOW:HIGH:COUNT, such as 1e3:1e6:4, with up to {_MOST:,} numbers of users"
         raise click.BadParameter(problem, param=parameter)
-    return tuple(dict.fromkeys(map(round, _spaced(*found, many))))
+    return tuple(dict.fromkeys(map(round, grid)))
+
+
+def _grid(ends: Sequence[float], count: str) -> list[float]:
+    """Return ``count`` numbers from one end to the other, evenly spaced on a log scale; none if that is impossible."""
+    last = int(count) - 1 if count.isdecimal() else 0
+    if len(ends) != 2 or not 0 < ends[0] < ends[1] < math.inf or not 1 <= last < _MOST:
+        return []
+    return [ends[0] * (ends[1] / ends[0]) ** (place / last) for place in range(last + 1)]
 
 
 def _whole_numbers(low: int, high: int, example: str) -> _Callback:
@@ -163,30 +179,16 @@ def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
     """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, evenly spaced on a log scale: an option's callback."""
+    ends, colon, count = (_GRID if text == "grid" else text).rpartition(":")
     try:
-        epsilons = _list_or_grid(_GRID if text == "grid" else text)
+        numbers = [float(part) for part in (ends.split(":") if colon else text.split(","))]
     except ValueError:
-        epsilons = ()
+        numbers = []
+    epsilons = [float(f"{epsilon:.4g}") for epsilon in _grid(numbers, count)] if colon else numbers
     if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
         problem = f"{text!r} is not a list of positive numbers such as 0.5,1,2, nor LOW:HIGH:COUNT, nor grid"
         raise click.BadParameter(problem, param=parameter)
-    return epsilons
-
-
-def _list_or_grid(text: str) -> tuple[float, ...]:
-    if ":" not in text:
-        return tuple(dict.fromkeys(float(part) for part in text.split(",")))
-    low, high, count = text.split(":")
-    first, last, many = float(low), float(high), int(count)
-    if not 0 < first < last < math.inf or not 2 <= many <= _MOST:
-        return ()
-    return tuple(float(f"{one:.4g}") for one in _spaced(first, last, many))
-
-
-def _spaced(first: float, last: float, many: int) -> Iterator[float]:
-    """Yield ``many`` numbers, evenly spaced on a log scale."""
-    for place in range(many):
-        yield first * (last / first) ** (place / (many - 1))
+    return tuple(epsilons) if colon else tuple(dict.fromkeys(epsilons))
 
 
 def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
@@ -204,21 +206,22 @@ def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path |
     return checked
 
 
-def plot_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--plot``."""
-    path = click.Path(dir_okay=False, path_type=Path)
-    return click.option(
-        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture to this file, as {', '.join(FORMATS)}."
-    )(command)
+FILE = click.Path(dir_okay=False, path_type=Path)
+"""The type of options for files that are read or written."""
+
+plot_option = click.option(
+    "--plot",
+    type=FILE,
+    callback=new_file(*FORMATS),
+    help=f"Write a picture to this file, as {', '.join(FORMATS)}.",
+)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--input`` and ``--column``."""
-    path = click.Path(dir_okay=False, path_type=Path)
+    about = "Read users from this CSV file, plain or gzipped; one row each."
     column = click.option("--column", metavar="NAME", help="Column of --input that holds the answers.")
-    return click.option(
-        "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
-    )(column(command))
+    return click.option("--input", "source", type=FILE, help=about)(column(command))
 
 
 def mechanism_option(names: Sequence[str], about: str) -> Callable[..., Any]:
@@ -256,7 +259,10 @@ permanent_option = click.option(
 )
 
 
-def type_option(about: str) -> Callable[..., Any]:
+_QUESTION = "Kind of question: shares of listed answers, a number, which of several items apply, or any string."
+
+
+def type_option(about: str = _QUESTION) -> Callable[..., Any]:
     """Return ``--type``; the command gets a ``survey_type``."""
     kinds = click.Choice(SURVEY_TYPES)
     return click.option("--type", "survey_type", type=kinds, default="share", show_default=True, help=about)
@@ -282,19 +288,24 @@ discover_option = click.option(
 )
 
 
-def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[str]]) -> None:
-    """Raise ParameterError for an option that only other types have; ``own`` names the parameters of some types."""
+def refuse_others(
+    survey_type: SurveyType,
+    kinds: "Mapping[SurveyType, type[DataclassInstance]]",
+    more: Mapping[SurveyType, Collection[str]] | None = None,
+) -> None:
+    """Raise ParameterError for an option that only other types have.
+
+    A type has the options that are named as the fields of its class, and those that ``more`` names.
+    """
+    applicable = {
+        kind: {field.name for field in fields(cls)}.union((more or {}).get(kind, ())) for kind, cls in kinds.items()
+    }
     context = click.get_current_context()
     for option in context.command.params:
-        types = [other for other, names in own.items() if option.name in names]
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and types and survey_type not in types:
+        types = [other for other, names in applicable.items() if option.name in names]
+        on_command_line = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if on_command_line and types and survey_type not in types:
             raise ParameterError(option.opts[-1], f"needs --type {' or '.join(types)}")
-
-
-def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
-    """Return the names of the fields of each type's class: the options that apply to it."""
-    return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
 
 
 def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,8 +313,88 @@ def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> d
     return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
 
 
-def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Raise ParameterError for a mechanism that does not answer what the type asks."""
-    for name in names:
-        if name not in known:
-            raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")
+@dataclass(frozen=True)
+class Run:
+    """What ``run_options`` read from the command line."""
+
+    seed: int = 0
+    jobs: int = 1
+    scheduler: str | None = None
+    as_json: bool = False
+    out: Path | None = None
+
+    @property
+    def part(self) -> Path | None:
+        """The file that keeps finished cells until all are finished."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
+
+    def workers(self) -> "AbstractContextManager[Map]":
+        """Return a context that yields the ``Map`` that spreads the work."""
+        from dither_spool.workers import workers
+
+        return workers(self.jobs, self.scheduler)
+
+    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
+        """Run an experiment, with a progress bar on a terminal, and print, write and draw its results.
+
+        With ``out``, it resumes an earlier run that was killed, from ``<out>.part``.
+        """
+        from tqdm import tqdm
+
+        from .sweeps import SweepJournal, sweep
+
+        journal = None if self.part is None else SweepJournal(self.part, experiment.identity())
+        trials = len(experiment.cells()) * experiment.repeats
+        with (
+            closing(journal) if journal is not None else nullcontext(),
+            self.workers() as run,
+            tqdm(total=trials, unit="trial", disable=None, leave=False) as bar,
+        ):
+            rows = sweep(experiment, run, journal, bar.update)
+        self.show(rows, lambda: experiment.table(rows))
+        self.draw(plot, lambda: experiment.plot(rows))
+
+    def draw(self, path: Path | None, figure: "Callable[[], Figure]") -> None:
+        """Save a picture, if one was asked for."""
+        if path is not None:
+            from .plots import save
+
+            save(figure(), path)
+
+    def show(self, rows: "Sequence[Row]", text: Callable[[], str]) -> None:
+        """Print results, as JSON if requested and otherwise as ``text`` returns them; and write them."""
+        from .tables import json_rows, write_rows
+
+        click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
+        if self.out is not None and self.part is not None:
+            write_rows(self.out, rows)
+            self.part.unlink(missing_ok=True)
+
+
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--seed``, ``--jobs``, ``--scheduler``, ``--json`` and ``--out``; the command gets a ``Run``."""
+
+    @functools.wraps(command)
+    def with_run(*, seed: int, jobs: int, scheduler: str | None, as_json: bool, out: Path | None, **rest: Any) -> None:
+        command(run=Run(seed, jobs, scheduler, as_json, out), **rest)
+
+    return with_options(with_run, _OPTIONS)
+
+
+_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of all random draws: same seed, same numbers.",
+    ),
+    workers_options(" Results do not depend on it."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+    click.option(
+        "--out",
+        type=FILE,
+        callback=new_file(".csv", ".json"),
+        help="Write the results to this file, .csv or .json. Run the command again to go on after an interruption.",
+    ),
+)

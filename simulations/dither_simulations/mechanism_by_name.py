@@ -52,6 +52,13 @@ MEMOIZED = tuple(name for name, family in MECHANISMS.items() if "permanent_epsil
 """The mechanisms with a permanent part, which is optional except in RAPPOR."""
 
 
+def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Raise ParameterError for a mechanism that does not answer what the type asks."""
+    for name in names:
+        if name not in known:
+            raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")
+
+
 @lru_cache(maxsize=256)
 def named(
     name: str, size: int, epsilon: float, permanent_epsilon: float | None = None, at_most: int | None = None
@@ -67,8 +74,8 @@ def named(
     base, more = _VARIANTS.get(name, (name, {}))
     family = MECHANISMS[base]
     parameters: dict[str, float | str] = {"epsilon": epsilon, **more}
-    asked = {"permanent_epsilon": permanent_epsilon, "at_most": at_most}
-    parameters |= {key: value for key, value in asked.items() if value is not None and key in family.keys}
+    optional = {"permanent_epsilon": permanent_epsilon, "at_most": at_most}
+    parameters |= {key: value for key, value in optional.items() if value is not None and key in family.keys}
     return family.configure(size if family.items in {LISTED, SETS} else None, parameters)
 
 
@@ -90,10 +97,10 @@ def named_selection(
 
 def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = None) -> NumericMechanism:
     """Return the mechanism of numbers of that name (of ``NUMERIC``), as ``named`` does."""
-    found = named(name, 0, epsilon, permanent_epsilon)
-    if found.items != NUMBERS:
+    mechanism = named(name, 0, epsilon, permanent_epsilon)
+    if mechanism.items != NUMBERS:
         raise ParameterError("mechanism", f"{name} does not answer a question for a number")
-    return cast("NumericMechanism", found)
+    return cast("NumericMechanism", mechanism)
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,16 @@
 """Line plots: measured points with their interval as a band, theory dashed.
 
-A few lines share a panel, with their names at their ends; if there are many, each has its own small panel.
+A few lines share a panel, with their names at their ends; if there are many, each has its own small panel. The colours
+are those of Okabe and Ito (2008), which colour-blind people can distinguish.
 """
 
+import io
 import textwrap
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +19,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from .plots import COLOURS, FONT, GREY, INK, figure_of
-from .tables import varies
+from dither_shared import ParameterError
+
+from .choices import FORMATS
+from .tables import varies, write_bytes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#666666"
+INK = "#222222"
+"""The text colour of names, because some of the colours are too light for text."""
+FONT = 11.5
+"""The font size in points, on a figure 5.8 inches wide: still 11 pixels high in a picture 400 pixels wide."""
 
 _MARKERS = "os^Dv<>PXhd"
 _GRID = "#E5E5E5"
@@ -271,16 +284,14 @@ Rows = Sequence[Mapping[str, Any]]
 class Curve:
     """A panel of a plot: the column that is drawn, and the rows to which it applies.
 
-    The band is the mean ± 1.96 standard errors or, with ``ends``, between two columns. ``theory`` is a column, too; by
-    default the measure's own, if it has one. A linear axis shows shares, from 0 to 1.
+    The band is the mean ± 1.96 standard errors; what theory expects is dashed, if it is known. A linear axis shows
+    shares, from 0 to 1.
     """
 
     name: str
     up: str
     log: bool = True
     takes: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    ends: tuple[str, str] | None = None
-    theory: str | None = None
     bounded: bool = True
 
     def panel(self, rows: Rows, across: str, parts: Sequence[str]) -> PlotPanel:
@@ -300,10 +311,8 @@ class Curve:
         both = list(zip(values, margins, strict=True))
         low = [max(value - margin, value / 100 if self.log else 0.0) for value, margin in both]
         high = [value + margin if self.log else min(value + margin, 1.0) for value, margin in both]
-        if self.ends is not None:
-            low, high = ([row[end] for row in rows] for end in self.ends)
-        theory = self.theory or f"{self.name}_theory"
-        return PlotLine(name, [row[across] for row in rows], values, low, high, [row.get(theory) for row in rows])
+        theory = [row.get(f"{self.name}_theory") for row in rows]
+        return PlotLine(name, [row[across] for row in rows], values, low, high, theory)
 
     def _limit(self, rows: Rows, across: str) -> tuple[str, Sequence[float], Sequence[float]] | None:
         """Return the lower bound, if there is one and it is the same for all lines."""
@@ -327,3 +336,28 @@ def _named(parts: Sequence[str], values: Sequence[object]) -> str:
         f"{_LETTERS.get(part, '')}{f'{value:,}' if isinstance(value, int) else value}"
         for part, value in zip(parts, values, strict=True)
     )
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture atomically, in the format that its name asks for; raise ParameterError if that fails."""
+    if path.suffix not in FORMATS:
+        raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a script that the font lacks is drawn as boxes
+        figure.savefig(picture, format=path.suffix[1:], dpi=200)
+    write_bytes(path, picture.getvalue())
+
+
+def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure, 5.8 inches wide and ``height`` high, and its axes, one below the other."""
+    figure = Figure(figsize=(5.8, height))
+    FigureCanvasAgg(figure)
+    rows = [figure.add_subplot(panels, 1, number + 1) for number in range(panels)]
+    for axes in rows:
+        axes.tick_params(labelsize=FONT)
+        axes.xaxis.label.set_fontsize(FONT)
+        axes.yaxis.label.set_fontsize(FONT)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return figure, rows

@@ -1,70 +1,41 @@
-"""Run one seeded trial of shares, by the law of its tally or user by user: its errors, and what theory expects."""
+"""``dither-sim error``: shares of listed answers; the errors of an estimate, and what theory expects of them."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
+import click
 import numpy as np
+from matplotlib.figure import Figure
 from scipy import special
 
 from dither_server.estimation.estimate import debiased, estimate
 from dither_server.estimation.fit import onto_simplex
 from dither_server.estimation.intervals.score import share_interval
-from dither_server.tally.tally import Tally
-from dither_shared import Entropy, KeyedEntropy, Mechanism, Report, SubsetSelection
-from dither_shared.mechanism import Item
+from dither_shared import Mechanism, ParameterError, SubsetSelection
 
-from ..choices import Law, Step
-from ..samplers import Marginal, collision_bias, expected_tally, has_marginal, joint_draws, sample_support, sample_tally
-from ..users.populations import Floats, Population, items_of
-
-_BLOCK = 1 << 14
-"""Reports held in memory at a time, whatever the number of users."""
-
-
-def drawn_tally(
-    mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, users: int, law: Law, seed: np.random.SeedSequence
-) -> Tally:
-    """Draw ``users`` people from a population, and return the tally of their reports."""
-    rng = np.random.default_rng(seed)
-    people = Population.drawn(labels, shares, users, rng)
-    if law == "device":
-        return device_tally(mechanism, people, device_entropy(seed))
-    return sample_tally(mechanism, people, rng)
-
-
-def device_entropy(seed: np.random.SeedSequence) -> KeyedEntropy:
-    """Return a reproducible stream for devices, keyed by 256 bits of ``seed``.
-
-    Only for simulations: a real device draws from the operating system.
-    """
-    return KeyedEntropy(seed.generate_state(4, np.uint64).tobytes(), b"dither-simulations")
-
-
-def device_tally(mechanism: Mechanism, population: Population, entropy: Entropy) -> Tally:
-    """Return the tally of one report from each user of ``population``.
-
-    Every user draws a cohort and runs ``mechanism.randomize``; the rows are folded as a collector folds them.
-    """
-    held = zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True)
-    users = (each for item, count in held for each in repeat(item, count))
-    rows = _rows(mechanism, users, entropy)
-    tally = Tally.zero(mechanism)
-    while block := b"".join(islice(rows, _BLOCK)):
-        tally += Tally.fold(mechanism, block)
-    return tally
-
-
-def _rows(mechanism: Mechanism, users: Iterable[Item], entropy: Entropy) -> Iterator[bytes]:
-    for item in users:
-        cohort = mechanism.draw_cohort(entropy)
-        yield Report(cohort, mechanism.randomize(item, entropy, cohort)).encode(mechanism)
-
-
-Measures = Mapping[str, Any]
-"""The measures of a trial by name: numbers, or None if a measure is not defined."""
+from ...choices import STEPS, Law, Step
+from ...collector import AskedMechanism, collected, collector_of_its_own, definitions, metrics_of, require_known
+from ...mechanism_by_name import NAMES, named
+from ...plots import Curve, curves_plot
+from ...samplers import (
+    Marginal,
+    collision_bias,
+    expected_tally,
+    has_marginal,
+    joint_draws,
+    sample_support,
+    sample_tally,
+)
+from ...samplers.devices import device_entropy, device_tally
+from ...sweeps import Row
+from ...tables import EPSILON, INTERVALS, MECHANISM, SQUARED_ERROR, ResultColumn, parameter, value, varies, write_bytes
+from ...users.populations import Floats, Population
+from .accuracy import Accuracy, Cell
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
@@ -158,7 +129,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
     return "joint"
 
 
-class TrialEstimate(NamedTuple):
+class _TrialEstimate(NamedTuple):
     """The part of an estimate that a trial needs: frequencies, intervals for noise alone, and a consistency step."""
 
     frequency: Floats
@@ -167,11 +138,11 @@ class TrialEstimate(NamedTuple):
     consistent: Callable[[Floats], Floats] = onto_simplex
 
 
-def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+def measured_after(trial: _TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Row]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
-    held = intervals(found.low, found.high, shares)
+    held = intervals(trial.low, trial.high, shares)
     return [
-        scores(apply(step, found.frequency, found.consistent), shares, top)
+        scores(apply(step, trial.frequency, trial.consistent), shares, top)
         | (held if step == "raw" else dict.fromkeys(held))
         for step in steps
     ]
@@ -179,7 +150,7 @@ def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], 
 
 def estimated(
     mechanism: Mechanism, population: Population, seed: np.random.SeedSequence, law: Law, confidence: float
-) -> TrialEstimate:
+) -> _TrialEstimate:
     """Draw the reports of a population, and estimate its shares from them."""
     decoded = Marginal(whole=mechanism) if law == "marginal" else mechanism
     if law == "device":
@@ -189,13 +160,13 @@ def estimated(
         tally = draw(mechanism, population, np.random.default_rng(seed))
     if mechanism.items.open:
         whole = estimate(mechanism, population.labels, tally, confidence)
-        return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+        return _TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
+    return _TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
 
 
-def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
+def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Row:
     """Return what theory expects of raw estimates from a mechanism that was requested at ``epsilon``.
 
     ``mse_bound`` is ``least_mse``. An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard
@@ -256,3 +227,149 @@ def _cut(center: Floats, deviation: Floats) -> Floats:
 def _positive_part(center: Floats, deviation: Floats) -> Floats:
     score = center / deviation
     return np.asarray(center * special.ndtr(score) + deviation * np.exp(-(score**2) / 2) / math.sqrt(2 * math.pi))
+
+
+_AUTO = "auto"
+_SPENT = ResultColumn("ε spent", lambda row: f"{row['epsilon_spent']:.4g}", lambda rows: varies(rows, "day"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareAccuracy(Accuracy):
+    """Every mechanism at every size, number of users, ε and day.
+
+    ``law`` None is the joint one if that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
+    errors differ slightly from those of a real collection. All ``steps`` use the same trials, and theory is only about
+    raw frequencies. ``epsilon_spent`` is the cost of the reports up to ``day`` for a person who always had the same
+    value.
+    """
+
+    steps: tuple[Step, ...] = ("raw",)
+    days: int = 1
+    top: int = 10
+    collector: str = ""
+
+    offered: ClassVar = NAMES
+    words: ClassVar = 3
+    axes: ClassVar = {
+        "day": "day, of a report each",
+        "epsilon": "ε of one report",
+        "users": "users",
+        "size": "values",
+    }
+    curves: ClassVar = (Curve("mse", "mean squared error of a share"),)
+    columns: ClassVar = (
+        MECHANISM,
+        value("law", "law"),
+        ResultColumn("step", lambda row: row["step"], lambda rows: {row["step"] for row in rows} != {"raw"}),
+        parameter("size", "k"),
+        parameter("users", "n"),
+        parameter("day", "day"),
+        EPSILON,
+        _SPENT,
+        *SQUARED_ERROR,
+        value("mse_bound", "bound", ".2e"),
+        value("l1", "L1", ".3g"),
+        value("max_error", "max error", ".2e"),
+        value("kl", "KL", ".3g"),
+        value("recall", "top-{top} recall", ".2f"),
+        *INTERVALS,
+    )
+
+    @classmethod
+    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that options set; a collector counts one trial."""
+        fields = super().chosen(seed, given)
+        if "all" in given["steps"]:
+            fields["steps"] = STEPS
+        if given["collector"]:
+            fields |= {"law": "collector", "repeats": given["repeats"] or 1}
+            if (fields["repeats"], given["days"], given["permanent_epsilon"]) != (1, 1, None):
+                raise ParameterError("--collector", "needs one repeat, one day and no --permanent-epsilon")
+        return fields
+
+    @classmethod
+    def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
+        """Return all mechanisms except ``auto``."""
+        return NAMES[1:]
+
+    def check(self) -> None:
+        """Raise ParameterError for impossible cells of the first day."""
+        for cell in self.cells():
+            if cell.day == 1:
+                self.about(cell)
+
+    @contextmanager
+    def ready(self) -> Iterator[Self]:
+        """Yield the experiment with the collector that it needs, if any: a running one that fits, or a new one."""
+        if not self.collector:
+            yield self
+            return
+        metrics = metrics_of(self._surveys())
+        if self.collector == _AUTO:
+            with collector_of_its_own(self._surveys()) as address:
+                yield replace(self, collector=address)
+        else:
+            require_known(self.collector, metrics)
+            yield self
+
+    def define(self, path: Path) -> None:
+        """Write the definitions that a collector must have, and say how to start it."""
+        write_bytes(path, definitions(self._surveys()).encode("utf-8"))
+        click.echo(f"dither-server run --metrics {path} --db sqlite:///lab.db --port 8000")
+
+    def _surveys(self) -> list[AskedMechanism]:
+        return [(self.mechanism(cell), self.population(cell), cell.epsilon) for cell in self.cells()]
+
+    def cells(self) -> Sequence[Cell]:
+        """Return the grid of all sizes, with the days of each cell."""
+        return [replace(cell, day=day) for cell in super().cells() for day in range(1, self.days + 1)]
+
+    def identity(self) -> str:
+        """Return a digest without the collector's address, because a collector may be started again elsewhere."""
+        return super(ShareAccuracy, replace(self, collector="")).identity()
+
+    def mechanism(self, cell: Cell) -> Mechanism:
+        """Return the mechanism."""
+        return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
+
+    def population(self, cell: Cell) -> Population:
+        """Return the users of a cell."""
+        people: Population = self.source.population(cell.size, cell.users, cell.day)
+        return people
+
+    def law_of(self, cell: Cell) -> Law:
+        """Return the requested law, or an affordable one; raise ParameterError if the mechanism has none."""
+        mechanism = self.mechanism(cell)
+        population = self.population(cell)
+        if self.law == "marginal" and not has_marginal(mechanism):
+            raise ParameterError(
+                "law", f"the values of {mechanism.name} have no marginal law, because its hashing ties them together"
+            )
+        return self.law or affordable_law(mechanism, population)
+
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
+        """Return the measures of one trial after each step."""
+        mechanism, population = self.mechanism(cell), self.population(cell)
+        if self.collector:
+            trial = _TrialEstimate(*collected(mechanism, population, cell.epsilon, self.collector, self.confidence))
+        else:
+            trial = estimated(mechanism, population, seed, self.law_of(cell), self.confidence)
+        return measured_after(trial, population.shares, self.steps, self.top)
+
+    def extent(self, cell: Cell) -> Row:
+        """Return the number of values, the day, and what a person has spent until then."""
+        spent = self.mechanism(cell).epsilon_after(cell.day)
+        return {"size": cell.size, "day": cell.day, "epsilon_spent": spent, "top": min(self.top, cell.size)}
+
+    def theory(self, cell: Cell) -> Sequence[Row]:
+        """Return each step; except for the lower bound, theory is about raw estimates."""
+        known = expected(self.mechanism(cell), self.population(cell), cell.epsilon, self.confidence)
+        rest = dict.fromkeys(known) | {"mse_bound": known["mse_bound"]}
+        return [{"step": step, **(known if step == "raw" else rest)} for step in self.steps]
+
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Return errors or, over days, the error of each day and above it the ε spent until then."""
+        if not varies(rows, "day"):
+            return super().plot(rows)
+        spent, error = Curve("epsilon_spent", "ε spent so far"), Curve("mse", "mean squared error", bounded=False)
+        return curves_plot(rows, (spent, error), self.title(rows), self.axes)

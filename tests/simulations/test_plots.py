@@ -10,8 +10,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dither_shared import MECHANISMS
-from dither_simulations.output.lines import PlotLine, PlotPanel, lines_plot
-from dither_simulations.output.plots import COLOURS
+from dither_simulations.plots import COLOURS, PlotLine, PlotPanel, lines_plot
 
 AT = [0.25, 0.5, 1.0, 2.0, 4.0]
 

@@ -1,6 +1,6 @@
 """Make the example of a published site in ``docs``: ten weeks of an invented app.
 
-``python -m dither_simulations.experiments.demo.example FOLDER`` writes it. Devices run their own randomizers with a
+``python docs/_ext/published_example.py FOLDER`` writes it. Devices run their own randomizers with a
 seed, and a collector's store counts their rows, so it comes out the same each time.
 """
 
@@ -17,8 +17,7 @@ from dither_server.dashboard.publishing.editions import Asked
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_shared import Metric, Report, parse_metrics
-
-from ...trials.shares import device_entropy
+from dither_simulations.samplers.devices import device_entropy
 
 _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
 """The first day, a Monday; the number of weeks; and the number of weeks with the first version of ``theme``."""

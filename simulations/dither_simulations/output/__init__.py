@@ -1,1 +1,0 @@
-"""Tables, plots and files that commands write."""
