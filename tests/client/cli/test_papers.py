@@ -246,6 +246,7 @@ def test_the_example_is_filled_in_between_its_quotes(tmp_path: Path, capsys: pyt
     assert Operator.load(filled(tmp_path)) == OPERATOR
     assert main(["papers", "--example"]) == 0
     assert capsys.readouterr().out == Operator.example()
+    assert "\n# Where people reach them about privacy. For example: " in Operator.example()
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_each_step_of_a_good_collector_is_ok() -> None:
         (200, "[" * 50_000, "not a dither collector"),
         (200, '{"collector": "other"}', "not a dither collector"),
         (404, "<html>", "lack a path?"),
+        (400, "<html>", "something answers (HTTP 400), but it is not a dither collector"),
         (401, "who are you?", "not a dither collector"),
         (405, problem("method-not-allowed"), "upgrade it"),
         (502, "<html>", "no collector behind it (HTTP 502)"),

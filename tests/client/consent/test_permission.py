@@ -150,6 +150,7 @@ def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder:
 def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: dict[str, object]) -> None:
     changed: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
     assert terms(changed) != terms(TOLD)
+    assert len(terms(TOLD)) == 16
     state = dither.MemoryState()
     make(state, metrics={"theme": TOLD})
     client = make(state, metrics={"theme": changed}, mode=None)
