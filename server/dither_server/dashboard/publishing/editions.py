@@ -186,7 +186,7 @@ class SiteReader:
         """Return the retention in the weeks that are over on the last day with reports that is published."""
         query = RetentionQuery(since=self._scope.since, until=edition.days[-1], confidence=self._scope.confidence)
         end = edition.days[-1] + timedelta(days=1)
-        return retention_of(edition.metric, lambda metric: self._reader.retention(metric, query, end))
+        return retention_of(edition.metric, self._reader.retention(edition.metric, query, end))
 
     def index_card(self, topic: Topic, shown: EditionPage) -> IndexCard:
         """Return what the first page shows of a metric."""
