@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.editions import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_shared import Metric, Report, parse_metrics
@@ -95,7 +95,7 @@ def publish_example(out: Path) -> None:
         for number in range(7 * _WEEKS):
             asked = metrics if number >= 7 * _CHANGED else {**metrics, "theme": before["theme"]}
             store.commit(list(_day(asked, number, rng)), _FIRST + timedelta(days=number), _SHARD)
-        days = Asked(None, _FIRST + timedelta(days=7 * _WEEKS - 1))
+        days = SiteScope(None, _FIRST + timedelta(days=7 * _WEEKS - 1))
         Site(metrics, definition.encode(), days, "What writers told us", identity="example").publish(store, out)
 
 

@@ -37,7 +37,7 @@ class AnswersError(DitherError):
 def connect(url: str, *, token: str | None = None, timeout: float = 60.0) -> "RemoteMetrics":
     """Return the metrics of the collector at ``url``, read with a token of the role ``read`` if it asks for one.
 
-    Nothing is sent yet. Raises ParameterError for what is no URL or no token, and for a token that would travel
+    Nothing is sent yet. Raises ParameterError if the URL or the token is malformed, or if the token would travel
     unencrypted to another machine.
     """
     place = CollectorUrl.parse("url", url)
@@ -262,7 +262,7 @@ class RemoteEstimate(RemoteTable):
         return first and date.fromisoformat(first), last and date.fromisoformat(last)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw each figure with its interval, and weighted ones beside; return the axes of matplotlib."""
+        """Draw each figure with its interval, and next to it the weighted one; return the axes of matplotlib."""
         axes = _axes(axes)
         known = [one for one in self.figures.values() if one.estimate is not None]
         places = range(len(known))
@@ -321,7 +321,7 @@ def _axes(axes: Any) -> Any:
 
 
 def _legend(axes: Any) -> None:
-    """Explain the colours beside the drawing, where it covers nothing."""
+    """Explain the colours to the right of the drawing, where the legend covers nothing."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

@@ -108,7 +108,7 @@ def declared(
     - ``role``: the role that a caller needs, or OPEN;
     - ``reads``: the class that reads the query parameters; the view gets its instance as first argument;
     - ``takes``: the schema of the request's body;
-    - ``problems``: the problems beside those of every route;
+    - ``problems``: the problems in addition to those of every route;
     - ``admits``: whether the view itself holds callers to the role, and counts those that it refuses.
     """
     return partial(Route, role=role, answers=answers, reads=reads, takes=takes, problems=problems, admits=admits)

@@ -46,7 +46,7 @@ def publish(
     from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today
 
-    from ..dashboard.publishing.editions import Asked, last_whole_day
+    from ..dashboard.publishing.editions import SiteScope, last_whole_day
     from ..dashboard.publishing.site import Site, base_of, title_of
 
     path = required(found, "metrics")
@@ -56,7 +56,7 @@ def publish(
         spool = found["spool_seconds"]
         whole = last_whole_day(utc_today(), store.folds.up_to(), float(str(spool.value)) if spool else 0.0)
         last = _last_day(query, whole)
-        asked = Asked(query.since, last, query.confidence, discovered)
+        asked = SiteScope(query.since, last, query.confidence, discovered)
         done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
         click.echo(printable(f"left out: {error}"), err=True)

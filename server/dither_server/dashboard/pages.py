@@ -121,9 +121,7 @@ def show_retention(view: DaysView) -> str:
     query = RetentionQuery(since=view.query.since, until=view.query.until, confidence=view.query.confidence)
     with begin() as analysis, analysis.computing():
         asked = [metric for metric in here.metrics.values() if has_retention(metric)]
-        found = [
-            retention_of(metric, lambda one: here.reader.retention(one, query, here.config.today())) for metric in asked
-        ]
+        found = [retention_of(metric, here.reader.retention(metric, query, here.config.today())) for metric in asked]
         return render_template("retention.html", found=found, **_surroundings_of(view))
 
 

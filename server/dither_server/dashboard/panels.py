@@ -1,7 +1,7 @@
 """Parts of pages: a small panel per stratum, what was refused, active devices, and retention."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -194,9 +194,8 @@ def _devices(metric: Metric, rows: Sequence[Mapping[str, Any]], period: str) -> 
     return _Devices(metric, question_of(metric), bars, whole[-1] if whole else None, running)
 
 
-def retention_of(metric: Metric, read: Callable[[Metric], Table]) -> RetentionView:
+def retention_of(metric: Metric, table: Table) -> RetentionView:
     """Return what is drawn of a metric's retention."""
-    table = read(metric)
     rows = table.rows()
     known = [row for row in rows if row["retention"] is not None]
     top = scale_top(max((row["high"] for row in known[1:]), default=1.0))

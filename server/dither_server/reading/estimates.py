@@ -390,8 +390,10 @@ class EstimateReader:
 def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
     """Return what is asked of each source of a table: the estimates of every value, or of those at ``places``."""
     # Only the source depends on the days, so that answers about other days share the cached estimates of common days.
-    same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=(), by_day=False)
-    return "table", replace(same, by=()), None if places is None else places.tolist()
+    same = replace(
+        query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=(), by_day=False, by=()
+    )
+    return "table", same, None if places is None else places.tolist()
 
 
 def _tallies(metric: Metric, query: Query) -> int:

@@ -41,7 +41,7 @@ class _Exported(Protocol):
 
 
 class Listed(NamedTuple):
-    """A kind of answer that is no estimate of one question, such as retention: its columns are those of its table."""
+    """A kind of answer that is not an estimate, such as retention: its table is flat already."""
 
     columns: Sequence[Column]
 

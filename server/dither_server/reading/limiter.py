@@ -225,8 +225,8 @@ def require_affordable(
 
     Raises Problem if it is above ``limit``.
 
-    ``extra_rows`` are those that each step has beside its values (``Summary.extra_rows``), and ``reading`` is the cost
-    of reading the tallies of all steps.
+    ``extra_rows`` are those of each step in addition to its values (``Summary.extra_rows``), and ``reading`` is the
+    cost of reading the tallies of all steps.
     """
     fixed = effort(metric) + extra_rows
     cost = steps * (fixed + shown) + reading

@@ -19,7 +19,7 @@ from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
-from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, running, upload
+from server.collecting import METRICS, THEME, TODAY, batch, config, problem, rows_of, running, upload
 from server.test_process import connect
 from torture.devices import post
 
@@ -69,30 +69,6 @@ def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: Fla
             assert client.get(f"/v1/metrics/theme/{question}confidence={confidence}").status_code in {200, 400}
         told = strictly(client.get(f"/v1/metrics/theme/estimate?confidence={confidence}").text)
         assert all(0 <= row["low"] <= row["high"] <= 1 for row in told["values"])
-
-
-def test_simultaneous_intervals_are_wider(client: FlaskClient) -> None:
-    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
-    together = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=true").text)
-    alone = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=false").text)
-    assert (together["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
-    assert together["values"][1]["noise_low"] < alone["values"][1]["noise_low"]
-
-
-def test_candidates_of_a_string_are_estimated(client: FlaskClient) -> None:
-    body = batch(VERSION, rows_of(VERSION, 1000, value="1.0")).encode()
-    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
-    told = strictly(client.get("/v1/metrics/version/estimate").text)
-    shares = {row["value"]: row["frequency"] for row in told["values"]}
-    assert shares["1.0"] > 0.5 > shares["2.0"]
-    assert {row["value"]: row["found"] for row in told["values"]}["1.0"] is True
-
-
-def test_without_reports_numbers_are_null_and_not_nan(client: FlaskClient) -> None:
-    told = strictly(client.get("/v1/metrics/theme/estimate").text)
-    assert (told["reports"], told["since"], told["until"]) == (0, None, None)
-    assert {row["frequency"] for row in told["values"]} == {None}
-    assert {row["verdict"] for row in told["values"]} == {"too-few"}
 
 
 def test_since_and_until_are_both_included(app: Flask, client: FlaskClient) -> None:

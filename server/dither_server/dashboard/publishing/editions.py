@@ -12,6 +12,7 @@ from dither_shared.metrics.period import first_day
 
 from ...analysis.retention import has_retention
 from ...reading.estimates import EstimateReader
+from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import Query, RetentionQuery, TrendQuery
 from ...reading.sources import part_of
 from ...reading.summaries import summary_of
@@ -31,9 +32,15 @@ from ..card import (
 from ..panels import TITLES, VALUES, Panels, RetentionView, panels_within, refused_words, retention_of
 from ..view import View
 
+FORMATS_OF_SITE = ("csv", "ndjson", "json")
+"""The formats of every table: those that need no package to be read."""
+
+_WEEKLY = 12
+"""Maximum values whose weeks are written: for thousands, they would be larger than everything else."""
+
 
 @dataclass(frozen=True)
-class Asked:
+class SiteScope:
     """What the site holds: days, both included, the confidence, and whether discovered strings are published."""
 
     since: date | None
@@ -52,10 +59,10 @@ class Edition(NamedTuple):
     days: tuple[date, ...]
     current: bool
 
-    def query(self, asked: Asked) -> Query:
+    def query(self, scope: SiteScope) -> Query:
         """Return its query: from its first day with reports to its last, whatever the calendar says."""
-        first, last = (self.days[0], self.days[-1]) if self.days else (asked.until, asked.until)
-        return Query(since=first, until=last, confidence=asked.confidence)
+        first, last = (self.days[0], self.days[-1]) if self.days else (scope.until, scope.until)
+        return Query(since=first, until=last, confidence=scope.confidence)
 
     @property
     def folder(self) -> str:
@@ -102,7 +109,7 @@ def last_whole_day(today: date, folded: datetime | None, spool_seconds: float) -
 
 
 def topics(
-    store: Store, metrics: Mapping[str, Metric], asked: Asked, left_out: list[ParameterError]
+    store: Store, metrics: Mapping[str, Metric], scope: SiteScope, left_out: list[ParameterError]
 ) -> Iterator[Topic]:
     """Yield the metrics of the definition in their order, then former ones by name.
 
@@ -111,7 +118,7 @@ def topics(
     """
     former = sorted({name for name, _ in store.definitions.registered()} - metrics.keys())
     for name in (*metrics, *former):
-        known = [] if name not in metrics else [Edition(metrics[name], _days(store, metrics[name], asked), True)]
+        known = [] if name not in metrics else [Edition(metrics[name], _days(store, metrics[name], scope), True)]
         current = {one.metric.version for one in known}
         older: list[Edition] = []
         for version in store.definitions.versions(name):
@@ -120,7 +127,7 @@ def topics(
             except ParameterError as error:
                 left_out.append(ParameterError(f"{name} {version}", str(error)))
                 continue
-            if metric is not None and (days := _days(store, metric, asked)):
+            if metric is not None and (days := _days(store, metric, scope)):
                 older.append(Edition(metric, days, False))
         older.sort(key=lambda one: (one.days[-1], one.metric.version), reverse=True)
         if not known and older:
@@ -129,11 +136,11 @@ def topics(
             yield Topic(name, (*known, *older), name in metrics)
 
 
-def _days(store: Store, metric: Metric, asked: Asked) -> tuple[date, ...]:
-    return tuple(day for day in store.reports_by_day(metric) if (asked.since or date.min) <= day <= asked.until)
+def _days(store: Store, metric: Metric, scope: SiteScope) -> tuple[date, ...]:
+    return tuple(day for day in store.reports_by_day(metric) if (scope.since or date.min) <= day <= scope.until)
 
 
-class Shown(NamedTuple):
+class EditionPage(NamedTuple):
     """The page of a version: its card, strata, weeks, and sealed and refused batches in words."""
 
     edition: Edition
@@ -143,27 +150,27 @@ class Shown(NamedTuple):
     weeks: Sequence[ReportBar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
-    retention: RetentionView | None = None
+    retention: RetentionView | None
 
 
-class Gatherer:
-    """Reads what pages show. Nothing depends on the day of reading."""
+class SiteReader:
+    """Reads what pages show and tables hold. Nothing depends on the day of reading."""
 
-    def __init__(self, store: Store, reader: EstimateReader, asked: Asked) -> None:
+    def __init__(self, store: Store, reader: EstimateReader, scope: SiteScope) -> None:
         self._store = store
         self._reader = reader
-        self._asked = asked
+        self._scope = scope
 
-    def shown(self, edition: Edition) -> Shown:
+    def content(self, edition: Edition) -> EditionPage:
         """Return what a version's page shows."""
         metric = edition.metric
         card = card_of(
             metric,
-            View(edition.query(self._asked)),
+            View(edition.query(self._scope)),
             VALUES,
             self._store,
             self._reader,
-            hidden=summary_of(metric).searched and not self._asked.discovered,
+            hidden=summary_of(metric).searched and not self._scope.discovered,
         )
         series = time_series(card, self._reader, weeks_of(card, self._reader)) if card.known else None
         refused = [
@@ -171,28 +178,29 @@ class Gatherer:
             for kind, number in sorted((card.answer or {}).get("refused", {}).items())
         ]
         panels = panels_within(card, self._reader)
-        shown = Shown(edition, card, panels, series, self._weeks(edition), sealed_words(card, self._store), refused)
-        return shown._replace(retention=self._retention(edition)) if has_retention(metric) and edition.days else shown
+        retention = self._retention(edition) if has_retention(metric) and edition.days else None
+        sealed = sealed_words(card, self._store)
+        return EditionPage(edition, card, panels, series, self._weeks(edition), sealed, refused, retention)
 
     def _retention(self, edition: Edition) -> RetentionView:
         """Return the retention in the weeks that are over on the last day with reports that is published."""
-        asked = RetentionQuery(since=self._asked.since, until=edition.days[-1], confidence=self._asked.confidence)
+        query = RetentionQuery(since=self._scope.since, until=edition.days[-1], confidence=self._scope.confidence)
         end = edition.days[-1] + timedelta(days=1)
-        return retention_of(edition.metric, lambda metric: self._reader.retention(metric, asked, end))
+        return retention_of(edition.metric, self._reader.retention(edition.metric, query, end))
 
-    def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
+    def index_card(self, topic: Topic, shown: EditionPage) -> IndexCard:
         """Return what the first page shows of a metric."""
         ended = "" if topic.asked else in_words(topic.current.days[-1])
         return IndexCard(shown.card, topic.current.page, shown.time_series, ended)
 
     def weeks(self, edition: Edition) -> list[tuple[date, date]]:
         """Return the weeks with reports of a version, from Monday to Sunday, clipped to the days that are published."""
-        query = edition.query(self._asked)
+        query = edition.query(self._scope)
         return self._reader.spans(edition.metric, TrendQuery(since=query.since, until=query.until, step="week"))
 
     def week_in_words(self, edition: Edition, span: tuple[date, date]) -> str:
         """Return the answers of a week in a sentence, for the feed."""
-        metric, query = edition.metric, replace(edition.query(self._asked), since=span[0], until=span[1])
+        metric, query = edition.metric, replace(edition.query(self._scope), since=span[0], until=span[1])
         reports = sum(self._reports(edition, span).values())
         among = f"{counted(reports, 'report')} {span_in_words(*span)}"
         summary = summary_of(metric)
@@ -218,6 +226,54 @@ class Gatherer:
     def _reports(self, edition: Edition, span: tuple[date, date]) -> dict[date, int]:
         found = self._store.reports_by_day(edition.metric)
         return {day: reports for day, reports in found.items() if span[0] <= day <= span[1]}
+
+    def has_tables(self, edition: Edition) -> bool:
+        """Return whether there is anything to write: reports, and values whose shares are published."""
+        hidden = summary_of(edition.metric).searched and not self._scope.discovered
+        return bool(edition.days) and edition.metric.question.estimable and not hidden
+
+    def tables(self, edition: Edition) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the name and the pieces of each table of a version, if it has reports."""
+        if not self.has_tables(edition):
+            return
+        for form in FORMATS_OF_SITE:
+            yield f"{edition.folder}/{edition.file(form)}", self._written(form, [edition], by=False)
+        if edition.metric.strata is not None:
+            for form in FORMATS_OF_SITE:
+                yield f"{edition.folder}/{edition.file(f'strata.{form}')}", self._written(form, [edition], by=True)
+        if not summary_of(edition.metric).searched:
+            yield f"{edition.folder}/{edition.file('weeks.json')}", self._weekly(edition)
+
+    def joint_tables(self, editions: Sequence[Edition]) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the tables of all versions, appended: each row names its metric and version."""
+        shown = [one for one in editions if self.has_tables(one)]
+        if shown:
+            yield from ((f"all.{form}", self._written(form, shown, by=False)) for form in FORMATS_OF_SITE)
+
+    def _written(self, form: str, editions: Sequence[Edition], *, by: bool) -> Iterator[bytes]:
+        metrics = [one.metric for one in editions]
+        kinds = list(dict.fromkeys(map(summary_of, metrics)))
+        answers = (answer for one in editions for answer in self._answers(one, by=by))
+        return FORMATS[form].write(answers, kinds, attributes_of(metrics))
+
+    def _answers(self, edition: Edition, *, by: bool) -> Iterator[Answered]:
+        """Yield the answers about a version, without what depends on the moment of a fold."""
+        metric, query = edition.metric, edition.query(self._scope)
+        summary = summary_of(metric)
+        if summary.needs_simultaneous_intervals(metric):
+            query = replace(query, simultaneous=True)
+        if by:
+            query = replace(query, by=tuple(attributes_of([metric])))
+        for table in self._reader.tables(metric, query):
+            about = {name: value for name, value in table.about.items() if name != "folded_up_to"}
+            yield summary, replace(table, about=about)
+
+    def _weekly(self, edition: Edition) -> Iterator[bytes]:
+        metric, query = edition.metric, edition.query(self._scope)
+        top = _WEEKLY if metric.labels else None
+        weekly = TrendQuery(since=query.since, until=query.until, confidence=query.confidence, step="week", top=top)
+        yield from json_object(self._reader.trend(metric, weekly))
+        yield b"\n"
 
 
 _PLANES = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from .editions import Edition, Gatherer, Topic, replace_control_chars
+from .editions import Edition, SiteReader, Topic, replace_control_chars
 
 MOST = 200
 """Maximum entries of a feed, the newest."""
@@ -28,26 +28,26 @@ class Change(NamedTuple):
     page: str
 
 
-def changes_of(found: Sequence[Topic], gatherer: Gatherer) -> list[Change]:
+def changes_of(published: Sequence[Topic], reader: SiteReader) -> list[Change]:
     """Return the newest changes of all that is published, newest first."""
-    return sorted(_changes(found, gatherer), key=lambda change: change.day, reverse=True)[:MOST]
+    return sorted(_changes(published, reader), key=lambda change: change.day, reverse=True)[:MOST]
 
 
-def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
+def _changes(published: Sequence[Topic], reader: SiteReader) -> Iterator[Change]:
     """Yield what changed.
 
     A week is over once there are reports of a later day, of any metric: the calendar alone changes nothing.
     """
-    last = max((edition.days[-1] for topic in found for edition in topic.editions if edition.days), default=None)
+    last = max((edition.days[-1] for topic in published for edition in topic.editions if edition.days), default=None)
     if last is None:
         return
-    for topic in found:
+    for topic in published:
         first = min((edition.days[0] for edition in topic.editions if edition.days), default=last)
         for edition in (one for one in topic.editions if one.days):
-            for span in gatherer.weeks(edition):
+            for span in reader.weeks(edition):
                 sunday = span[0] + timedelta(days=6 - span[0].weekday())
                 if sunday <= last:
-                    yield _week(topic, edition, span, sunday, gatherer)
+                    yield _week(topic, edition, span, sunday, reader)
             if edition.days[0] > first:
                 title = f"{topic.question} – new version"
                 yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
@@ -55,14 +55,14 @@ def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
             yield _ended(topic)
 
 
-def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, gatherer: Gatherer) -> Change:
+def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, reader: SiteReader) -> Change:
     monday = sunday - timedelta(days=6)
     version = "" if edition.current else f", version {edition.metric.version}"
     return Change(
         f"{edition.metric.version}/week/{monday}",
         sunday,
         f"{topic.question} – week from {monday}{version}",
-        lambda: gatherer.week_in_words(edition, span),
+        lambda: reader.week_in_words(edition, span),
         edition.page,
     )
 

@@ -32,7 +32,7 @@ _HERE, _EXCHANGE = -100, 2
 _SAYS = "dither-server publish made this folder, and replaces it whole. It wrote:"
 
 
-class Fresh:
+class NewFolder:
     """A folder that is being written."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ class Fresh:
 
 
 @contextmanager
-def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -> Iterator[Fresh]:
+def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -> Iterator[NewFolder]:
     """Yield a folder to write to, which takes the place of ``out`` unless something fails.
 
     ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
@@ -86,10 +86,10 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
                     _recover(out, old)
                     _empty(new)
                     (new / LIST).write_text(f"{_SAYS}\n", encoding="utf-8")
-                    fresh = Fresh(new)
+                    fresh = NewFolder(new)
                     yield fresh
                     fresh.finish()
-                    _require_ours(out)  # what was put there meanwhile is not ours to remove
+                    _require_ours(out)  # files that others put there in the meantime are not ours to remove
                     _swap(new, out, old, exchange or exchanged)
             finally:
                 _remove(new)

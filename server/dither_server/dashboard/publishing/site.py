@@ -5,8 +5,8 @@ Pages use the dashboard's templates, and the site's own where links lead elsewhe
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,25 +18,15 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 
-from ...analysis.columns import Table
 from ...analysis.labels import shortened
 from ...reading.estimates import EstimateReader
-from ...reading.exports import FORMATS, Answered, attributes_of, json_object
-from ...reading.query import TrendQuery
 from ...reading.sources import AnswerCache
-from ...reading.summaries import summary_of
 from ...store import Store
 from ..card import IndexCard, span_in_words
 from ..view import MANY, NO_TIER, TIERS, tier_of
-from .editions import Asked, Edition, Gatherer, Shown, Topic, replace_control_chars, topics
+from .editions import Edition, EditionPage, SiteReader, SiteScope, Topic, replace_control_chars, topics
 from .feed import atom, changes_of
-from .folder import Fresh, replacing
-
-FORMATS_OF_SITE = ("csv", "ndjson", "json")
-"""The formats of every table: those that need no package to be read."""
-
-_WEEKLY = 12
-"""Maximum values whose weeks are written: for thousands, they would be larger than everything else."""
+from .folder import NewFolder, replacing
 
 _BLANK = re.compile(r"\n\s*\n")
 _PACKAGE = "dither_server.dashboard"
@@ -70,7 +60,7 @@ class _Pages:
         shown = sorted(cards, key=lambda one: (bool(one.ended), grouped and TIERS.index(tier_of(one.card.metric))))
         return self._page("index.html", "", cards=shown, grouped=grouped, together=together)
 
-    def metric(self, shown: Shown, topic: Topic, tables: Sequence[str], links: Links) -> bytes:
+    def metric(self, shown: EditionPage, topic: Topic, tables: Sequence[str], links: Links) -> bytes:
         """Return the page of a version; ``tables`` are the names of its tables, ``links`` lead to all questions."""
         about = {"shown": shown, "card": shown.card, "edition": shown.edition, "topic": topic, "tables": tables}
         about["links"] = links
@@ -95,63 +85,6 @@ def assets() -> Mapping[str, bytes]:
     """Return the one style sheet and the icon."""
     static = resources.files(_PACKAGE) / "static"
     return {"style.css": (static / "dashboard.css").read_bytes(), "icon.svg": (static / "icon.svg").read_bytes()}
-
-
-class _Tables:
-    """Writes tables of a database, without what depends on the moment of a fold."""
-
-    def __init__(self, reader: EstimateReader, asked: Asked) -> None:
-        self._reader = reader
-        self._asked = asked
-
-    def shown(self, edition: Edition) -> bool:
-        """Return whether there is anything to write: reports, and values whose shares are published."""
-        hidden = summary_of(edition.metric).searched and not self._asked.discovered
-        return bool(edition.days) and edition.metric.question.estimable and not hidden
-
-    def of(self, edition: Edition) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name and the pieces of each table of a version, if it has reports."""
-        if not self.shown(edition):
-            return
-        for form in FORMATS_OF_SITE:
-            yield f"{edition.folder}/{edition.file(form)}", self._written(form, [edition], by=False)
-        if edition.metric.strata is not None:
-            for form in FORMATS_OF_SITE:
-                yield f"{edition.folder}/{edition.file(f'strata.{form}')}", self._written(form, [edition], by=True)
-        if not summary_of(edition.metric).searched:
-            yield f"{edition.folder}/{edition.file('weeks.json')}", self._weeks(edition)
-
-    def together(self, editions: Sequence[Edition]) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the tables of all versions, appended: each row names its metric and version."""
-        shown = [one for one in editions if self.shown(one)]
-        if shown:
-            yield from ((f"all.{form}", self._written(form, shown, by=False)) for form in FORMATS_OF_SITE)
-
-    def _written(self, form: str, editions: Sequence[Edition], *, by: bool) -> Iterator[bytes]:
-        metrics = [one.metric for one in editions]
-        kinds = list(dict.fromkeys(map(summary_of, metrics)))
-        answers = (answer for one in editions for answer in self._answers(one, by=by))
-        return FORMATS[form].write(answers, kinds, attributes_of(metrics))
-
-    def _answers(self, edition: Edition, *, by: bool) -> Iterable[Answered]:
-        metric, query = edition.metric, edition.query(self._asked)
-        summary = summary_of(metric)
-        if summary.needs_simultaneous_intervals(metric):
-            query = replace(query, simultaneous=True)
-        if by:
-            query = replace(query, by=tuple(attributes_of([metric])))
-        return ((summary, _steady(table)) for table in self._reader.tables(metric, query))
-
-    def _weeks(self, edition: Edition) -> Iterator[bytes]:
-        metric, query = edition.metric, edition.query(self._asked)
-        top = _WEEKLY if metric.labels else None
-        asked = TrendQuery(since=query.since, until=query.until, confidence=query.confidence, step="week", top=top)
-        yield from json_object(self._reader.trend(metric, asked))
-        yield b"\n"
-
-
-def _steady(table: Table) -> Table:
-    return replace(table, about={name: one for name, one in table.about.items() if name != "folded_up_to"})
 
 
 _SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
@@ -182,7 +115,7 @@ class Site:
 
     metrics: Mapping[str, Metric]
     definition: bytes
-    asked: Asked
+    scope: SiteScope
     title: str
     base: str = ""
     names: Sequence[str] = ()
@@ -196,55 +129,53 @@ class Site:
         StoreError.
         """
         done = _Published()
-        found = self._chosen(list(topics(store, self.metrics, self.asked, done.left_out)))
-        with replacing(out) as fresh:
+        published = self._chosen(list(topics(store, self.metrics, self.scope, done.left_out)))
+        with replacing(out) as folder:
             for name, content in assets().items():
-                fresh.write(name, [content])
-            fresh.write("metrics.toml", [self.definition])
-            self._write(store, found, fresh)
-            done.metrics, done.files = len(found), fresh.files
-        done.days = any(edition.days for topic in found for edition in topic.editions)
+                folder.write(name, [content])
+            folder.write("metrics.toml", [self.definition])
+            self._write(store, published, folder)
+            done.metrics, done.files = len(published), folder.files
+        done.days = any(edition.days for topic in published for edition in topic.editions)
         return done
 
-    def _write(self, store: Store, found: Sequence[Topic], fresh: Fresh) -> None:
-        reader = EstimateReader(store, AnswerCache(_CACHE))
-        gatherer, tables = Gatherer(store, reader, self.asked), _Tables(reader, self.asked)
-        editions = [edition for topic in found for edition in topic.editions]
-        changes = changes_of(found, gatherer)
-        pages = _Pages(_Frame(self.title, _days(editions), self.asked.confidence, bool(changes), self.whole))
-        links = [(topic.current.page, topic.question) for topic in found]
+    def _write(self, store: Store, published: Sequence[Topic], folder: NewFolder) -> None:
+        reader = SiteReader(store, EstimateReader(store, AnswerCache(_CACHE)), self.scope)
+        editions = [edition for topic in published for edition in topic.editions]
+        changes = changes_of(published, reader)
+        pages = _Pages(_Frame(self.title, _days(editions), self.scope.confidence, bool(changes), self.whole))
+        links = [(topic.current.page, topic.question) for topic in published]
         cards = []
-        for topic in found:
+        for topic in published:
             for edition in topic.editions:
-                card = self._edition(topic, edition, gatherer, tables, pages, fresh, links)
+                card = self._edition(topic, edition, reader, pages, folder, links)
                 cards += [card] if edition is topic.current else []
-        together = [name for name, pieces in tables.together(editions) if fresh.write(name, pieces)]
-        fresh.write("index.html", [pages.front(cards, together)])
+        together = [name for name, pieces in reader.joint_tables(editions) if folder.write(name, pieces)]
+        folder.write("index.html", [pages.front(cards, together)])
         if changes:
-            fresh.write("feed.xml", atom(changes, self.title, self.identity or store.identity(), self.base))
+            folder.write("feed.xml", atom(changes, self.title, self.identity or store.identity(), self.base))
 
     def _edition(
         self,
         topic: Topic,
         edition: Edition,
-        gatherer: Gatherer,
-        tables: _Tables,
+        reader: SiteReader,
         pages: _Pages,
-        fresh: Fresh,
+        folder: NewFolder,
         links: Links,
     ) -> IndexCard:
         """Write the page and the tables of one version."""
-        names = [name.rpartition("/")[2] for name, pieces in tables.of(edition) if fresh.write(name, pieces)]
-        shown = gatherer.shown(edition)
-        fresh.write(edition.page, [pages.metric(shown, topic, names, links)])
-        return gatherer.index_card(topic, shown)
+        names = [name.rpartition("/")[2] for name, pieces in reader.tables(edition) if folder.write(name, pieces)]
+        shown = reader.content(edition)
+        folder.write(edition.page, [pages.metric(shown, topic, names, links)])
+        return reader.index_card(topic, shown)
 
-    def _chosen(self, found: Sequence[Topic]) -> list[Topic]:
-        there = [topic.name for topic in found]
+    def _chosen(self, published: Sequence[Topic]) -> list[Topic]:
+        there = [topic.name for topic in published]
         for name in self.names:
             if name not in there:
                 raise ParameterError("--metric", f"no metric is named {name}; known: {', '.join(there) or 'none'}")
-        return [topic for topic in found if not self.names or topic.name in self.names]
+        return [topic for topic in published if not self.names or topic.name in self.names]
 
 
 def base_of(text: str) -> str:

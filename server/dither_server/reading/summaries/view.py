@@ -35,7 +35,7 @@ class Page(Generic[T]):
 
 
 def page_of(things: Sequence[T], text: Callable[[T], str], request: PageRequest) -> Page[T]:
-    """Return the requested page of the things whose ``text`` contains what is to be found.
+    """Return the requested page of the things whose ``text`` contains the requested text.
 
     A page beyond the last is the last.
     """

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.editions import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
@@ -255,7 +255,7 @@ SITE = "site"
 def publish_site(survey: DemoSurvey, out: Path) -> None:
     """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to this database."""
     title = "What the demo's devices answered"
-    site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
+    site = Site(survey.metrics, survey.definition.encode(), SiteScope(None, utc_today()), title, whole=False)
     with closing(Store(f"sqlite:///{out / DATABASE}", create=False)) as store:
         site.publish(store, out / SITE)
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.editions import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_server.store.tables.tallies import Refusal
@@ -120,10 +120,12 @@ def filled(folder: Path) -> str:
 
 def published(url: str, out: Path, until: date = LAST, **changed: Any) -> Path:
     """Publish a database, and return the site."""
-    asked = Asked(changed.pop("since", None), until, changed.pop("confidence", 0.95), changed.pop("discovered", False))
+    scope = SiteScope(
+        changed.pop("since", None), until, changed.pop("confidence", 0.95), changed.pop("discovered", False)
+    )
     settings: dict[str, Any] = {"metrics": KINDS, "definition": KINDS_TOML.encode(), "title": "What <people> said"}
     with closing(Store(url, create=False)) as store:
-        Site(**settings | changed, asked=asked).publish(store, out)
+        Site(**settings | changed, scope=scope).publish(store, out)
     return out
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.editions import SiteScope
 from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.exports import unescape_formula
 from dither_server.store import Store
@@ -209,7 +209,7 @@ def test_definition_that_cannot_be_read_is_left_out_and_named(url: str, tmp_path
     url = copied(url, tmp_path)
     execute(url, "UPDATE metrics SET definition = '{}' WHERE name = 'gone'")
     with closing(Store(url, create=False)) as store:
-        done = Site(KINDS, b"", Asked(None, LAST), "t", names=["mobile"]).publish(store, tmp_path / "site")
+        done = Site(KINDS, b"", SiteScope(None, LAST), "t", names=["mobile"]).publish(store, tmp_path / "site")
     assert [error.place for error in done.left_out] == [f"gone {GONE.version}"]
 
 
