@@ -36,7 +36,7 @@ from dither_server.reading.summaries.summary import (
     Summary,
     TextTable,
 )
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import (
     MECHANISMS,

@@ -106,7 +106,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         if not device:
             part.replace(target)
     except OSError as error:
-        from ..store.errors import unwritten
+        from ..store.engine import unwritten
 
         raise unwritten(output, error) from None
     finally:

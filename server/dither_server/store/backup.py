@@ -12,9 +12,8 @@ from pathlib import Path
 
 from dither_shared import ParameterError
 
-from .engine import make_private, open_engine, sqlite_path
-from .errors import StoreError, unwritten
-from .migrate import require_known
+from .database import require_known
+from .engine import StoreError, make_private, open_engine, sqlite_path, unwritten
 
 _STEP = 1024
 """Pages copied between two chances to interrupt: 4 MiB."""

@@ -13,14 +13,12 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids import Expiry, count_ids
-from .counting.folds import Folds, days_counted_both_ways
-from .counting.uploads import Upload, UploadOutcome, count
 from .database import Condition, Database, bytes_of, disk_of
-from .engine import LOCK_WAIT, sqlite_path
-from .errors import RacedError
-from .tables.definitions import Definitions, register
-from .tables.schema import IDENTITY
-from .tables.tallies import (
+from .definitions import Definitions, register
+from .engine import LOCK_WAIT, RacedError, sqlite_path
+from .folds import Folds, days_counted_both_ways
+from .schema import IDENTITY
+from .tallies import (
     Days,
     Estimates,
     Places,
@@ -35,7 +33,8 @@ from .tables.tallies import (
     read_stored_rows,
     read_tally,
 )
-from .tables.tokens import Tokens
+from .tokens import Tokens
+from .uploads import Upload, UploadOutcome, count
 
 T = TypeVar("T")
 

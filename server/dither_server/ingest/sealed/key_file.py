@@ -20,7 +20,7 @@ from typing import Any
 from dither_shared import ParameterError
 from dither_shared.seal_key import SealKey
 
-from ...store.errors import unwritten
+from ...store.engine import unwritten
 from ...store.lock import ProcessLock
 
 _WAIT = 5.0

@@ -10,7 +10,7 @@ import pytest
 
 from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store, StoreError, back_up
-from dither_server.store.counting.folds import FoldSums, Tallies
+from dither_server.store.folds import FoldSums, Tallies
 from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold

@@ -14,12 +14,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from ...tally.blocks import Blocks
-from ..engine import sqlite_path
-from ..errors import StoreError, message_of
-from ..lock import ProcessLock, shared_lock
-from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
-from ..tables.tallies import Refusal, add_refusals, read_folded_up_to
+from ..tally.blocks import Blocks
+from .engine import StoreError, message_of, sqlite_path
+from .lock import ProcessLock, shared_lock
+from .schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
+from .tallies import Refusal, add_refusals, read_folded_up_to
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes

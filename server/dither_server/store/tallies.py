@@ -20,8 +20,8 @@ import sqlalchemy as sa
 
 from dither_shared import Mechanism, Metric
 
-from ...tally.arrays import Counts
-from ...tally.blocks import (
+from ..tally.arrays import Counts
+from ..tally.blocks import (
     add_blocks,
     add_chunk,
     blocks_of_reports,
@@ -31,9 +31,9 @@ from ...tally.blocks import (
     no_blocks,
     reports_in,
 )
-from ...tally.tally import Tally
-from ..errors import RacedError
-from ..lock import exclusive_lock
+from ..tally.tally import Tally
+from .engine import RacedError
+from .lock import exclusive_lock
 from .schema import DAILY, ESTIMATED_DAYS, FOLD_RUNS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
