@@ -19,11 +19,9 @@ from .analysis.population import Population
 from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
-from .ingest.ingest import Ingest
-from .ingest.posts import PlainUpload, UploadFormat
-from .ingest.sealed.key_file import KeyFile
-from .ingest.sealed.keyring import Keyring, pools
-from .ingest.sealed.posts import SealedUpload
+from .ingest.ingest import Ingest, PlainUpload, UploadFormat
+from .ingest.seal_keys import KeyFile, Keyring, pools
+from .ingest.sealed import SealedUpload
 from .prometheus import Prometheus, database_gauges
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter

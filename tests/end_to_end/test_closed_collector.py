@@ -15,7 +15,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 import dither
 from dither import __main__ as program
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.store import StoredToken

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from werkzeug.test import TestResponse
 
-from dither_server.access.gatekeeper import Role
+from dither_server.access.tokens import Role
 from dither_server.config.settings import Config
 from dither_server.store import Sealing, Upload, UploadOutcome
 from dither_server.tally.tally import Tally

@@ -8,7 +8,7 @@ from flask import Flask
 
 import dither
 from dither_server.app import collector_of
-from dither_server.ingest.posts import PlainUpload
+from dither_server.ingest.ingest import PlainUpload
 from dither_shared import Batch, KeyedEntropy, Metric
 from server.collecting import TODAY
 

@@ -17,7 +17,7 @@ import click
 import pytest
 
 from dither_relay.cli import cli as relay_cli
-from dither_server.access.gatekeeper import Role
+from dither_server.access.tokens import Role
 from dither_server.cli.main import cli as collector_cli
 from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
 from ports import kept_port

@@ -17,10 +17,7 @@ from wsgiref.types import WSGIEnvironment
 from dither_serving.addresses import NOWHERE, Here, Proxies
 from dither_serving.problems import Kind, Problem
 
-from .roles import Role
-from .tokens import KnownTokens, LocalToken, digest_of, draw_token, is_asked_by_a_person
-
-__all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
+from .tokens import KnownTokens, LocalToken, Role, is_asked_by_a_person
 
 _log = logging.getLogger(__name__)
 

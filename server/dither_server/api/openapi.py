@@ -8,7 +8,7 @@ from flask import Flask
 
 from dither_serving.problems import MEDIA_TYPE, Kind
 
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..json_schema import Json, Schema
 from ..reading.parameters import Parameter
 from .routing import Route, Success

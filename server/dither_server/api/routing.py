@@ -23,7 +23,7 @@ from flask.typing import ResponseReturnValue
 from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
 from ..json_schema import Json, Schema

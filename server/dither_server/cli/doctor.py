@@ -15,8 +15,7 @@ from dither_shared.counted import counted
 
 from ..config.settings import Config
 from ..config.sources import configured, describe
-from .options import Found, settings_options
-from .query_options import json_option
+from .options import Found, json_option, settings_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -110,9 +109,8 @@ def _examined(config: Config, peer: "Peer | None", *, thorough: bool) -> "Iterat
     from ..store import Store, database_file
     from ..store.sink import spool_package
     from .examination.configuration import in_configuration
-    from .examination.database import in_database, in_field
+    from .examination.database import in_database, in_field, on_machine
     from .examination.findings import ok
-    from .examination.machine import on_machine
     from .examination.running import of_running
 
     yield from in_configuration(config)

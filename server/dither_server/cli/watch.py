@@ -12,8 +12,8 @@ from dither_shared import VERSION, ParameterError
 from dither_shared.counted import counted
 
 from ..reading.query import WatchQuery
-from .options import CommandError, Found, settings_options, stored
-from .query_options import json_option, query_options
+from .metric import listing, metric_asked
+from .options import CommandError, Found, json_option, query_options, settings_options, stored
 from .terminal_tables import as_text, headed, printable
 
 CHANGED = 3
@@ -91,7 +91,6 @@ def watch(found: Found, query: WatchQuery, metric: str, quiet: bool, webhook: st
     Exit status 0 without a change, 3 with one.
     """
     from ..reading.estimates import EstimateReader
-    from .metric_by_name import listing, metric_asked
 
     hook = None if webhook is None else Webhook.parse(webhook)
     with stored(found) as store:

@@ -14,10 +14,9 @@ from typing import Any, Generic, TypeVar
 from dither_shared import ParameterError
 
 from ..access.origins import Origins
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..tally.retention import Retention
-from .releases import Releases
-from .settings import Config
+from .settings import Config, Releases
 
 FILE_VARIABLE = "DITHER_CONFIG"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
 from server.cli.invoking import invoke, told

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.access.gatekeeper import Role
 from dither_server.access.origins import Origins
-from dither_server.config.releases import Releases
-from dither_server.config.settings import Config
+from dither_server.access.tokens import Role
+from dither_server.config.settings import Config, Releases
 from dither_server.config.sources import SETTINGS, configured, describe, resolve
 from dither_server.tally.retention import Retention
 from dither_shared import ParameterError

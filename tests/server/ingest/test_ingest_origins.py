@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.origins import Origins
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
 from dither_serving.committer import QueueFullError

@@ -10,17 +10,16 @@ from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
-from ...access.gatekeeper import Role
+from ...access.tokens import Role
 from ...analysis.population import Population
 from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
-from ...ingest.sealed.key_file import KeyFile
-from ...ingest.sealed.keyring import Keyring
+from ...ingest.seal_keys import KeyFile, Keyring
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL
-from ..startup import mute_pages, roles_of, shut_out
+from ..run import mute_pages, roles_of, shut_out
 from .findings import CheckResult, ok, problem, warning
 
 _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}

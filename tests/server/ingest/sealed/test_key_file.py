@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.sealed.key_file import KeyFile
-from dither_server.ingest.sealed.keyring import Keyring
+from dither_server.ingest.seal_keys import KeyFile, Keyring
 from dither_shared import ParameterError
 from server.ingest.sealed.sealing import drawn, keep
 

@@ -5,8 +5,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from dither_server.ingest.sealed.hpke import Opener
-from dither_server.ingest.sealed.posts import Opening, Place
+from dither_server.ingest.hpke import Opener
+from dither_server.ingest.sealed import Opening, Place
 from dither_serving.problems import Problem
 
 ROWS = [bytes([one]) for one in range(100)]

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.sealed.hpke import Opener, opener
-from dither_server.ingest.sealed.key_file import SecretKey
-from dither_server.ingest.sealed.posts import sound
+from dither_server.ingest.hpke import Opener, opener
+from dither_server.ingest.seal_keys import SecretKey
+from dither_server.ingest.sealed import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
@@ -275,7 +275,7 @@ def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
 
         return opened
 
-    monkeypatch.setattr("dither_server.ingest.sealed.keyring.opener", counting)
+    monkeypatch.setattr("dither_server.ingest.seal_keys.opener", counting)
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         assert problem(post(client, batch_of(THEME, noise(12_000)).encode())) == (400, "sealed")
@@ -345,7 +345,7 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     def never(*_: object) -> None:
         raise AssertionError("it was opened")
 
-    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed.Place.open", never)
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
@@ -367,7 +367,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed.Place.open", never)
     with closing(collector_of(app)):
         for count, limit in ((100_000, 20_000), (20_001, 20_000)):
             refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())

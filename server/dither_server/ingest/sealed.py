@@ -28,12 +28,12 @@ from dither_shared.metrics.period import utc_today
 from dither_shared.seal_key import Suite
 from dither_shared.sealed import SealedBatch, SealedReport
 
-from ...prometheus import Prometheus
-from ...store import Sealing, Upload
-from ...tally.tally import Tally
-from ..posts import UploadFormat, place_of
+from ..prometheus import Prometheus
+from ..store import Sealing, Upload
+from ..tally.tally import Tally
 from .hpke import Opener
-from .keyring import Keyring
+from .ingest import SEALED_PATH, UploadFormat, place_of
+from .seal_keys import Keyring
 
 MOST = 20_000
 """Maximum rows of a body: some seconds of work for each key of the suite."""
@@ -173,8 +173,6 @@ def _crowded() -> Problem:
     return Problem(Kind.OVERLOADED, "too many batches are being opened; this one was not taken", _SOON)
 
 
-PATH = "/v1/sealed"
-
 _log = logging.getLogger(__name__)
 
 _ROW = b"dither sealed row 1\0"
@@ -197,7 +195,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
     pool is closed ``horizon`` days after its period, the days for which ids of rows are kept: none counts twice.
     """
 
-    path = PATH
+    path = SEALED_PATH
 
     def __init__(
         self,
