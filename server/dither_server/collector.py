@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -20,7 +19,7 @@ from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest, PlainUpload, UploadFormat
-from .ingest.seal_keys import KeyFile, Keyring, pools
+from .ingest.seal_keys import KeyFile, pools
 from .ingest.sealed import SealedUpload
 from .prometheus import Prometheus, database_gauges
 from .reading.estimates import EstimateReader
@@ -63,10 +62,10 @@ class Collector(Served):
         login = ProxyLogin(config.login_header, self.proxies, self.prometheus.login_ignored)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
-        keyring = Keyring(KeyFile(config.seal_file()))
+        keys = KeyFile(config.seal_file())
         alarm, peer_of = config.seal_alarm, self.proxies.peer_of
         self._seals = SealedUpload(
-            keyring, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
+            keys, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
         )
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
@@ -76,7 +75,7 @@ class Collector(Served):
         return ReportCommitter(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: ReportCommitter
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat, committer: ReportCommitter
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -112,7 +111,7 @@ class Collector(Served):
             if metric.seal is not None
         }
         try:
-            suites = self._seals.keyring.suites()
+            suites = self._seals.keys.suites()
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise StoreError("the seal keys cannot be read") from None

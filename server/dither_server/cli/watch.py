@@ -28,7 +28,7 @@ _OPTIONS = (
 )
 
 
-class Webhook(NamedTuple):
+class _Webhook(NamedTuple):
     """A URL that takes JSON by POST. Its path and query may be secret, so errors name only the host."""
 
     url: CollectorUrl
@@ -92,7 +92,7 @@ def watch(found: Found, query: WatchQuery, metric: str, quiet: bool, webhook: st
     """
     from ..reading.estimates import EstimateReader
 
-    hook = None if webhook is None else Webhook.parse(webhook)
+    hook = None if webhook is None else _Webhook.parse(webhook)
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))
         answer = EstimateReader(store).watch(chosen, query).whole()

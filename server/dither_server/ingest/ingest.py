@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from functools import partial
+from typing import NamedTuple
 from wsgiref.types import WSGIEnvironment
 
 from dither_serving.endpoint import UploadEndpoint
@@ -29,43 +30,31 @@ from .committer import ReportCommitter
 
 PATH, SEALED_PATH = "/v1/reports", "/v1/sealed"
 
-_ENOUGH = nullcontext()
+
+class Sent(NamedTuple):
+    """A body that could be parsed: the name and version of its metric.
+
+    ``upload`` returns the upload of its rows, given the metric; it raises WireError or Problem if there is none.
+    """
+
+    metric: str
+    version: str
+    upload: Callable[[Metric], Upload]
 
 
-class Sent(Protocol):
-    """A body that could be parsed."""
-
-    @property
-    def metric(self) -> str:
-        """The name of the metric."""
-
-    @property
-    def version(self) -> str:
-        """The version of the metric."""
-
-
-S = TypeVar("S", bound=Sent)
-P = TypeVar("P")
-
-
-class UploadFormat(ABC, Generic[S, P]):
-    """A format of bodies posted to ``path``. A body may need a slot while it is read."""
+class UploadFormat(ABC):
+    """A format of bodies posted to ``path``."""
 
     path: str
 
     @abstractmethod
-    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[P]:
-        """Acquire a slot for a request's body until the upload is made; raise Problem if none is free."""
+    def reading(self, environ: WSGIEnvironment, body: bytes) -> AbstractContextManager[Sent]:
+        """Read a request's body, and hold the slot that this needs, if any, until the upload is made.
 
-    @abstractmethod
-    def read(self, body: bytes, place: P) -> S:
-        """Read a body; raise WireError unless it has this format."""
+        Raises Problem if no slot is free, WireError unless the body has this format.
+        """
 
-    @abstractmethod
-    def upload(self, sent: S, metric: Metric) -> Upload:
-        """Return the upload of valid rows; raise WireError or Problem if there is none."""
-
-    def settled(self, upload: Upload) -> None:
+    def settled(self, upload: Upload) -> None:  # noqa: B027 - most formats note nothing
         """Note that an upload was counted, or that there was nothing to count."""
 
     def acknowledgement(self, upload: Upload) -> bytes:
@@ -73,7 +62,7 @@ class UploadFormat(ABC, Generic[S, P]):
         return b'{"accepted": %d}' % upload.reports
 
 
-class PlainUpload(UploadFormat[Batch, None]):
+class PlainUpload(UploadFormat):
     """A batch of at most ``rows_limit`` rows, as devices post it."""
 
     path = PATH
@@ -81,21 +70,18 @@ class PlainUpload(UploadFormat[Batch, None]):
     def __init__(self, rows_limit: int) -> None:
         self._limit = rows_limit
 
-    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[None]:
-        """Return a slot that is always free, because a plain body is read at once."""
-        return _ENOUGH
+    def reading(self, environ: WSGIEnvironment, body: bytes) -> AbstractContextManager[Sent]:
+        """Read a batch; it needs no slot, because it is read at once."""
+        batch = Batch.decode(body)
+        return nullcontext(Sent(batch.metric, batch.version, partial(self._upload, batch)))
 
-    def read(self, body: bytes, place: None) -> Batch:
-        """Read a batch."""
-        return Batch.decode(body)
-
-    def upload(self, sent: Batch, metric: Metric) -> Upload:
+    def _upload(self, batch: Batch, metric: Metric) -> Upload:
         """Return the upload of its rows; raise WireError or Problem unless a device could have sent every one."""
-        place = place_of(metric, sent.stratum)
-        if len(sent.reports) > self._limit * metric.mechanism.row_bytes:
+        place = place_of(metric, batch.stratum)
+        if len(batch.reports) > self._limit * metric.mechanism.row_bytes:
             raise Problem(Kind.TOO_LARGE, f"reports: more than {counted(self._limit, 'row')}; send several batches")
-        Tally.check(metric.mechanism, sent.reports)
-        return Upload(bytes.fromhex(sent.batch), metric, sent.reports, place)
+        Tally.check(metric.mechanism, batch.reports)
+        return Upload(bytes.fromhex(batch.batch), metric, batch.reports, place)
 
 
 def place_of(metric: Metric, stratum: str | None) -> int:
@@ -123,7 +109,7 @@ class Ingest(UploadEndpoint):
     """Takes one format of uploads for these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    posts: UploadFormat[Any, Any]
+    posts: UploadFormat
     committer: ReportCommitter
     gatekeeper: Gatekeeper
     numbers: Prometheus
@@ -148,9 +134,9 @@ class Ingest(UploadEndpoint):
             self.gatekeeper.admit(environ, Role.REPORT)
             body = read_body(environ, self.body_limit, types)
             size = len(body)
-            with self.posts.place(environ) as place:
-                known = sent = self.posts.read(body, place)
-                upload = self.posts.upload(sent, self._metric(sent))
+            with self.posts.reading(environ, body) as known:
+                sent = known
+                upload = known.upload(self._metric(known))
             self.committer.submit(upload, lambda outcome: then(self._committed(known, size, upload, outcome)))
         except Exception as error:
             then(self._refused(error, sent, size))

@@ -47,10 +47,40 @@ class SecretKey:
 
 
 class KeyFile:
-    """The file at a path; if there is no file, there are no keys."""
+    """The file at a path; if there is no file, there are no keys. Safe to use from many threads.
+
+    What opens reports is cached, and read again when the file has changed.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._cached: list[tuple[SealKey, Opener]] = []
+        self._cached_state: tuple[int, ...] = ()
+        self._reading = threading.Lock()
+
+    def known(self) -> list[SealKey]:
+        """Return the public keys that are valid now, oldest first.
+
+        Like ``suites`` and ``openers``, raises ParameterError if the file cannot be used, and if there are keys but no
+        ``cryptography``.
+        """
+        return [key for key, _ in self._current()]
+
+    def suites(self) -> list[Suite]:
+        """Return the suites for which there is a key."""
+        return list({key.suite.name: key.suite for key in self.known()}.values())
+
+    def openers(self, suite: Suite) -> list[Opener]:
+        """Return functions that open rows sealed with a suite, the newest key first."""
+        return [one for key, one in reversed(self._current()) if key.suite == suite]
+
+    def _current(self) -> list[tuple[SealKey, Opener]]:
+        with self._reading:
+            state = self.state
+            if state != self._cached_state:
+                self._cached = [(one.public, opener(one.public, one.private)) for one in self.read()]
+                self._cached_state = state  # from before it was read: a change since then is seen the next time
+            return self._cached
 
     @property
     def state(self) -> tuple[int, ...]:
@@ -144,39 +174,6 @@ def _key(one: Any) -> SecretKey:
 def _written(one: SecretKey) -> dict[str, str]:
     private = urlsafe_b64encode(one.private).decode("ascii")
     return {"key": str(one.public), "private": private, "made": one.made.isoformat()}
-
-
-class Keyring:
-    """The keys of a file, oldest first, read again when the file has changed. Safe to use from many threads.
-
-    Each method raises ParameterError if the file cannot be used, and if there are keys but no ``cryptography``.
-    """
-
-    def __init__(self, file: KeyFile) -> None:
-        self._file = file
-        self._state: tuple[int, ...] = ()
-        self._keys: list[tuple[SealKey, Opener]] = []
-        self._reading = threading.Lock()
-
-    def known(self) -> list[SealKey]:
-        """Return the public keys that are valid now."""
-        return [key for key, _ in self._current()]
-
-    def suites(self) -> list[Suite]:
-        """Return the suites for which there is a key."""
-        return list({key.suite.name: key.suite for key in self.known()}.values())
-
-    def openers(self, suite: Suite) -> list[Opener]:
-        """Return functions that open rows sealed with a suite, the newest key first."""
-        return [one for key, one in reversed(self._current()) if key.suite == suite]
-
-    def _current(self) -> list[tuple[SealKey, Opener]]:
-        with self._reading:
-            state = self._file.state
-            if state != self._state:
-                self._keys = [(one.public, opener(one.public, one.private)) for one in self._file.read()]
-                self._state = state  # from before it was read: a change since then is seen the next time
-            return self._keys
 
 
 def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:

@@ -8,12 +8,11 @@ from .backup import back_up, restore
 from .database import Condition, Disk
 from .engine import StoreError, UnmadeError, database_file, database_url, without_password
 from .store import History, Slice, Snapshot, Store
-from .tallies import Basis, Refusal, Sealed
+from .tallies import Refusal, Sealed
 from .tokens import StoredToken
 from .uploads import Sealing, Upload, UploadOutcome
 
 __all__ = [
-    "Basis",
     "Condition",
     "Disk",
     "History",

@@ -30,6 +30,7 @@ from server.collecting import (
     TODAY,
     VERSION,
     batch,
+    by_kind,
     config,
     rows_of,
     same,
@@ -72,7 +73,7 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
     assert pg.doubts() == []
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
-    assert pg.refusals.by_kind("theme", TODAY, TODAY) == {"malformed": 6}
+    assert by_kind(pg, "theme") == {"malformed": 6}
     assert pg.refusals.read() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
     assert pg.definitions.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]

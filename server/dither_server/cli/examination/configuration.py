@@ -15,7 +15,7 @@ from ...analysis.population import Population
 from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
-from ...ingest.seal_keys import KeyFile, Keyring
+from ...ingest.seal_keys import KeyFile
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL
@@ -116,7 +116,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult
     if not named and not file.state:
         return
     try:
-        ours = {key.fingerprint for key in Keyring(file).known()}
+        ours = {key.fingerprint for key in file.known()}
     except ParameterError as error:
         yield _problem(f"seal_keys: {error}")
         return

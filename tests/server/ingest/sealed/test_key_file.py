@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.seal_keys import KeyFile, Keyring
+from dither_server.ingest.seal_keys import KeyFile
 from dither_shared import ParameterError
 from server.ingest.sealed.sealing import drawn, keep
 
@@ -83,7 +83,7 @@ def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
 
 def test_a_keyring_follows_its_file(path: Path) -> None:
     first, second, third = drawn(), drawn(), drawn("xwing")
-    ring, other = Keyring(KeyFile(path)), Keyring(KeyFile(path))
+    ring, other = KeyFile(path), KeyFile(path)
     assert (ring.known(), ring.suites()) == ([], [])
     for keys in ([first], [first, second], [first, second, third], [second, third], []):
         keep(path, *keys)
@@ -98,7 +98,7 @@ def test_a_keyring_follows_its_file(path: Path) -> None:
 def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right_again(path: Path) -> None:
     key = drawn()
     keep(path, key)
-    ring = Keyring(KeyFile(path))
+    ring = KeyFile(path)
     before = path.read_bytes()
     told = json.loads(before)
     told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]

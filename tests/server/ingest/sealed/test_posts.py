@@ -345,7 +345,7 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     def never(*_: object) -> None:
         raise AssertionError("it was opened")
 
-    monkeypatch.setattr("dither_server.ingest.sealed.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed._Place.open", never)
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
@@ -367,7 +367,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dither_server.ingest.sealed.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed._Place.open", never)
     with closing(collector_of(app)):
         for count, limit in ((100_000, 20_000), (20_001, 20_000)):
             refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())
