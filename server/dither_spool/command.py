@@ -15,7 +15,7 @@ import click
 
 from dither_server.cli.options import Found, required, settings_options, workers_options
 from dither_server.cli.terminal_tables import printable
-from dither_server.config.sources import missing
+from dither_server.config.sources import COLLECTOR
 from dither_serving.settings import RETRY_DAYS
 from dither_shared import DitherError, ParameterError
 from dither_shared.counted import counted
@@ -124,7 +124,7 @@ def _blobs(request: _Request, database: str) -> "BlobStore":
 
     where, journals = str(_value(request.found, "spool")), str(_value(request.found, "spool_open"))
     if not where:
-        raise missing("spool")
+        raise COLLECTOR.missing("spool")
     blobs = blob_store_at(where)
     require_owner(blobs, database)
     if not request.dry_run and (journals or blobs.folder is not None):

@@ -14,7 +14,7 @@ from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 
 from ..config.settings import Config
-from ..config.sources import configured, describe
+from ..config.sources import COLLECTOR, describe
 from .options import Found, json_option, settings_options
 from .terminal_tables import printable
 
@@ -61,7 +61,7 @@ def doctor(
     from .examination.configuration import in_configuration
     from .examination.running import Peer
 
-    config, peer = configured(found), None if url is None else Peer(url, token)
+    config, peer = COLLECTOR.configured(found), None if url is None else Peer(url, token)
     findings: list[CheckResult] = []
     for finding in in_configuration(config) if before_start else _examined(config, peer, thorough=thorough):
         findings.append(finding)

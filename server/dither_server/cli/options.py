@@ -12,7 +12,7 @@ import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.sources import COLLECTOR, ResolvedSetting, Sources, flag_of, missing
+from ..config.sources import COLLECTOR, ResolvedSetting, Sources, flag_of
 from ..reading.parameters import Parameter, Parameters
 from .terminal_tables import printable
 
@@ -90,7 +90,7 @@ def required(found: Found, name: str) -> str:
     """Return a setting that must be given; raise ParameterError that says how."""
     setting = found[name]
     if setting is None:
-        raise missing(name)
+        raise COLLECTOR.missing(name)
     return str(setting.value)
 
 

@@ -14,7 +14,7 @@ from dither_shared import ParameterError
 
 from ..access.tokens import LocalToken, Role
 from ..config.settings import Config
-from ..config.sources import SETTINGS, configured
+from ..config.sources import COLLECTOR
 from .options import CommandError, Found, settings_options
 from .terminal_tables import printable
 
@@ -71,7 +71,7 @@ def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str
 
 
 @click.command()
-@settings_options(*SETTINGS)
+@settings_options(*COLLECTOR.settings)
 def run(found: Found) -> None:
     """Run a collector. The first line on stdout is its URL.
 
@@ -87,7 +87,7 @@ def run(found: Found) -> None:
     from .examination.configuration import seals
     from .examination.findings import Level
 
-    config = configured(found)
+    config = COLLECTOR.configured(found)
     log_json(config.log_level)
     metrics = config.load()
     try:

@@ -14,7 +14,7 @@ from ...access.tokens import Role
 from ...analysis.population import Population
 from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
-from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
+from ...config.sources import COLLECTOR
 from ...ingest.seal_keys import KeyFile
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
@@ -22,7 +22,7 @@ from ...tally.retention import ALL
 from ..run import mute_pages, roles_of, shut_out
 from .findings import CheckResult, ok, problem, warning
 
-_OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
+_OTHERS = {COLLECTOR.file_variable, "DITHER_TOKEN"}
 """Variables that are not settings: where the settings are, and the token of ``doctor``."""
 
 _SOON = timedelta(days=14)
@@ -132,7 +132,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult
 
 def _misspelt(environment: Iterable[str]) -> Iterator[CheckResult]:
     """Find environment variables that look like settings but are not."""
-    known = {*_OTHERS, *map(variable_of, SETTINGS)}
+    known = {*_OTHERS, *map(COLLECTOR.variable_of, COLLECTOR.settings)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:
             yield _warning(f"{name}: not a setting, and ignored{did_you_mean(name, known)}")
