@@ -1,7 +1,6 @@
 """The torture tests at a small size, and what no size makes worse: a lock held, retries in any order."""
 
 import base64
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -18,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from dither_server.app import collector_of, create_app
 from dither_server.tally.tally import Tally
-from server.collecting import THEME, batch, config, problem, rows_of, running, same
+from server.collecting import THEME, batch, config, rows_of, running, same
 from server.test_process import PATIENCE, connect
 from torture import hostile_peers
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
@@ -164,22 +163,6 @@ def test_a_process_whose_disk_is_full(tmp_path: Path) -> None:
     seen, acknowledged = full_disk(tmp_path, free=700)
     assert seen[503] > 0
     assert acknowledged > 0
-
-
-def test_a_locked_database_is_not_acknowledged_and_passes_without_a_restart(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, lock_wait=0.05))
-    client = app.test_client()
-    body = batch().encode()
-    with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        for _ in range(3):
-            response = client.post("/v1/reports", data=body, content_type="application/json")
-            assert problem(response) == (503, "unavailable")
-            assert int(response.headers["Retry-After"]) > 0
-        assert client.get("/v1/metrics/theme/estimate").status_code == 200  # readers go on
-    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
-    assert collector_of(app).store.tally(THEME).total == 3
-    collector_of(app).close()
 
 
 class Retries(RuleBasedStateMachine):

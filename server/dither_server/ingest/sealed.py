@@ -273,7 +273,7 @@ class SealedUpload(UploadFormat):
         name, refused, reports = upload.metric.name, upload.refused, upload.reports
         alarming = refused > self._alarm * (reports + refused)
         self._prometheus.sealed(name, reports, refused, alarming)
-        if alarming and (untold := self._lines.add()):
+        if alarming and (unlogged := self._lines.add()):
             _log.warning(
                 "a sealed batch of %s, version %s: %d of %d reports cannot be opened or read; compare dither-server "
                 "key list with the keys of all apps, and see whether the relay is flooded. %d such since the last such "
@@ -282,7 +282,7 @@ class SealedUpload(UploadFormat):
                 upload.metric.version,
                 refused,
                 reports + refused,
-                untold,
+                unlogged,
             )
 
     def acknowledgement(self, upload: Upload) -> bytes:

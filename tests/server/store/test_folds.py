@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.reading.exports import refresh
-from dither_server.store import Refusal, Store, StoreError, back_up
+from dither_server.store import Refusal, Store, StoreError
 from dither_server.store.folds import FoldSums, Tallies
-from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
@@ -237,38 +235,6 @@ def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> N
     for thread in threads:
         thread.join()
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 24))
-
-
-def test_a_commit_that_is_cut_off_leaves_no_note(store: Store) -> None:
-    def cut(_: object, __: object, statement: str, *___: object) -> None:
-        if "INSERT INTO folds" in statement:
-            raise MemoryError
-
-    with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
-        store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
-    assert store.tally(THEME).total == 0
-    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS) is True
-
-
-def test_what_was_folded_is_purged_and_estimated_as_all_else(store: Store) -> None:
-    store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS)
-    assert list(refresh(store, THEME)) == [TODAY]
-    (removal,) = removals(store, "theme", None, None)
-    assert (removal.reports, removal.days) == (40, (TODAY,))
-    removal.carry_out(store)
-    assert store.tally(THEME).total == 0
-    known = store.folds.run(RUN)
-    assert known is not None
-    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS) is False
-
-
-def test_backup_holds_the_notes_of_folds(store: Store, url: str, tmp_path: Path) -> None:
-    store.folds.add(RUN, 7, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
-    back_up(url, tmp_path / "copy.db")
-    with closing(Store(f"sqlite:///{tmp_path}/copy.db", create=False)) as again:
-        known = again.folds.run(RUN)
-        assert known is not None
-        assert (known.buckets, again.tally(THEME).total) == ({7: SUMS}, 4)
 
 
 def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:

@@ -29,7 +29,6 @@ from server.collecting import (
     config,
     environment,
     rows_of,
-    running,
     upload,
 )
 from server.database import execute, listening, url_of
@@ -277,21 +276,6 @@ def test_collector_removes_old_days_at_its_start(
         assert names.count("dither-housekeeper") == 1
     assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]
     assert ends(filled, THEME) == (ago(3), TODAY)
-
-
-def test_collector_process_applies_its_retention(tmp_path: Path) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        store.register(METRICS.values())
-        for day in (date(2020, 1, 1), date.today() - timedelta(days=1)):  # noqa: DTZ011  # a day, whose own does not matter
-            store.commit([upload()], day, SHARD)
-    with running(tmp_path, "--retention", "400 days") as (_, process):
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if "retention" in line)
-        assert f"removed 1 day of theme {THEME.version}" in line
-        process.terminate()
-        process.communicate(timeout=20)
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        assert store.tally(THEME).total == 3
 
 
 def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: Path) -> None:
