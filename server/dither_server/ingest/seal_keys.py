@@ -24,7 +24,7 @@ from dither_shared import Metric, ParameterError
 from dither_shared.seal_key import SealKey, Suite
 from dither_shared.sealed import Pool
 
-from ..store.engine import unwritten
+from ..store.engine import sync, unwritten
 from ..store.lock import ProcessLock
 from .hpke import Opener, opener
 
@@ -145,11 +145,7 @@ class KeyFile:
                     part.unlink()
                 raise
             if os.name == "posix":
-                folder = os.open(self.path.absolute().parent, os.O_RDONLY)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
+                sync(self.path.absolute().parent)
         except OSError as error:
             raise unwritten(str(self.path), error) from None
 

@@ -46,6 +46,15 @@ class RacedError(StoreError):
     """Another process wrote the same key after this one had looked for it."""
 
 
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def unwritten(path: str, error: OSError) -> DitherError:
     """Return the error of a file that cannot be written: a StoreError if the disk is full, else a ParameterError."""
     problem = f"cannot be written: {error.strerror}"

@@ -241,20 +241,20 @@ def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
     store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, FoldSums())
-    assert store.counted_both_ways(days[-1]) == []
+    assert store.folds.counted_both_ways(days[-1]) == []
     store.commit([upload()], days[3], b"s" * 16)
-    assert store.counted_both_ways(days[-1]) == []
+    assert store.folds.counted_both_ways(days[-1]) == []
     for day in days[1:3]:  # of another metric: it is the collectors that differ
         store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], day, b"s" * 16)
-    assert store.counted_both_ways(days[-1]) == [days[2], days[1]]
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
-    assert store.counted_both_ways(TODAY) == []
+    assert store.folds.counted_both_ways(days[-1]) == [days[2], days[1]]
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
+    assert store.folds.counted_both_ways(TODAY) == []
 
 
 def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, FoldSums())
     store.commit([sealed_upload()], TODAY, b"s" * 16)
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == []
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == []
     store.commit([upload()], TODAY, b"t" * 16)
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]

@@ -74,7 +74,7 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
             yield _ok("the database answers")
             database = store.identity()
             yield from (_warning(text) for text in store.doubts())
-            if days := store.counted_both_ways(config.today() - _RECENT):
+            if days := store.folds.counted_both_ways(config.today() - _RECENT):
                 yield _warning(_BOTH_WAYS.format(" and ".join(map(str, days))))
             names = {version: name for name, version in store.definitions.registered()}
             known = {*metrics, *names.values(), ALL}
