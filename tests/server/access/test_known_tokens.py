@@ -36,6 +36,7 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
         assert {token.digest for token in store.tokens.all()} == {digest_of(drawn), digest_of(other)}
     assert drawn.encode() not in b"".join(path.read_bytes() for path in folder.glob("dither.db*"))
     identifier = next(line.split()[0] for line in listed.splitlines() if " read " in line)
+    assert identifier == digest_of(drawn).hex()[:12]
     assert invoke(folder, "token", "revoke", identifier).exit_code == 0
     assert " read " not in invoke(folder, "token", "list").stdout
 
