@@ -3,12 +3,13 @@
 import json
 import os
 import secrets
+import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from werkzeug.test import TestResponse
 
@@ -81,6 +82,15 @@ period = "week"
 epsilon = 4.0
 """)["kept"]
 """A metric that has retention."""
+
+
+def at_once(work: Callable[..., object], *parts: Any) -> None:
+    """Call ``work`` on each of some parts at the same time, in threads, and wait until all have ended."""
+    threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def by_kind(store: Store, metric: str) -> Counter[str]:

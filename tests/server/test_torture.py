@@ -3,7 +3,6 @@
 import base64
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from dither_server.app import collector_of, create_app
 from dither_server.tally.tally import Tally
-from server.collecting import THEME, batch, config, rows_of, running, same
+from server.collecting import THEME, at_once, batch, config, rows_of, running, same
 from server.test_process import PATIENCE, connect
 from torture import hostile_peers
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
@@ -190,11 +189,7 @@ class Retries(RuleBasedStateMachine):
     def deliver_at_the_same_time(self, numbers: list[int]) -> None:
         statuses: list[int] = []
         bodies = [self.batches[number].encode() for number in numbers]
-        threads = [threading.Thread(target=lambda b=body: statuses.append(self.post(b))) for body in bodies]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(lambda body: statuses.append(self.post(body)), *bodies)
         assert statuses == [202] * len(numbers)
         self.counted.update(numbers)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from server.collecting import (
     THEME,
     TODAY,
     VERSION,
+    at_once,
     rows_of,
     same,
     sealed_upload,
@@ -63,6 +65,13 @@ def tallies(*parts: tuple[Metric, bytes, int], day: date = TODAY) -> Tallies:
     }
 
 
+def known_run(store: Store) -> Any:
+    """Return the state of the run, which is known."""
+    known = store.folds.run(RUN)
+    assert known is not None
+    return known
+
+
 @on_both
 def test_a_bucket_is_added_once(store: Store) -> None:
     rows, more = rows_of(THEME, 20), rows_of(VERSION, 30)
@@ -71,8 +80,7 @@ def test_a_bucket_is_added_once(store: Store) -> None:
         assert store.folds.add(RUN, bucket, tallies((THEME, rows, 0), (VERSION, more, 0)), SUMS) is expected
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
     assert same(store.tally(VERSION), Tally.fold(VERSION.mechanism, more * 2))
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.begun, known.finished, known.buckets) == (AT, False, {0: SUMS, 255: SUMS})
 
 
@@ -116,8 +124,7 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
     assert store.folds.add(RUN, 1, part, SUMS) is False
     assert store.tally(THEME).total == 4
     store.folds.begin(RUN, AT + timedelta(days=1))  # it has begun already
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.begun, known.finished, known.buckets) == (AT, True, {})
 
 
@@ -125,8 +132,7 @@ def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
     part = tallies((THEME, rows_of(THEME, 4), 0))
     with pytest.raises(StoreError):
         store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.buckets, store.tally(THEME).total) == ({}, 0)
     assert store.folds.add(RUN, 1, part, SUMS) is True
 
@@ -152,8 +158,7 @@ def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> N
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
     store.folds.add(RUN, 3, {}, SUMS)
     store.folds.forget(AT.date())
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert known.buckets == {3: SUMS}
     store.folds.forget(AT.date() + timedelta(days=1))
     assert store.folds.run(RUN) is None
@@ -229,11 +234,7 @@ def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> N
                 own.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
                 own.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
 
-    threads = [threading.Thread(target=work, args=(run,)) for run in (OTHER, b"p" * 16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, OTHER, b"p" * 16)
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 24))
 
 

@@ -2,7 +2,6 @@
 
 import random
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -28,6 +27,7 @@ from server.collecting import (
     THEME,
     TODAY,
     VERSION,
+    at_once,
     batch,
     by_kind,
     config,
@@ -107,18 +107,14 @@ def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
 def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
     failed: list[Exception] = []
 
-    def start() -> None:
+    def start(_: int) -> None:
         try:
             with closing(Store(url)) as store:
                 store.ping()
         except Exception as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(start, *range(4))
     assert failed == []
 
 
@@ -137,11 +133,7 @@ def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tupl
                     except StoreError as error:  # raced too often; a device or relay would come again
                         troubles.append(str(error))
 
-    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(write, *range(4))
     return outcomes, troubles
 
 

@@ -1,12 +1,12 @@
 import json
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from dither_server.ingest.seal_keys import KeyFile
 from dither_shared import ParameterError
+from server.collecting import at_once
 from server.ingest.sealed.sealing import drawn, keep
 
 
@@ -73,11 +73,7 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
 
 def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
     keys = [drawn() for _ in range(8)]
-    threads = [threading.Thread(target=KeyFile(path).change, args=(lambda now, one=one: [*now, one],)) for one in keys]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda key: KeyFile(path).change(lambda now: [*now, key]), *keys)
     assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
 
 
