@@ -12,7 +12,7 @@ from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 
-from .access.gatekeeper import Gatekeeper, ProxyLogin
+from .access.gatekeeper import Gatekeeper, proxy_login
 from .access.tokens import KnownTokens
 from .analysis.population import Population
 from .analysis.shuffling.mixed import require_mixed
@@ -59,7 +59,7 @@ class Collector(Served):
         # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        login = ProxyLogin(config.login_header, self.proxies, self.prometheus.login_ignored)
+        login = proxy_login(config.login_header, self.proxies, self.prometheus.login_ignored)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keys = KeyFile(config.seal_file())
