@@ -53,9 +53,9 @@ def list_keys(found: Found, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_described(one) for one in keys], indent=2))
         return
-    for one in keys:
-        public = one.public
-        click.echo(f"{public.fingerprint}  {public.suite.name:6}  made {one.made}  {public}")
+    for secret in keys:
+        public = secret.public
+        click.echo(f"{public.fingerprint}  {public.suite.name:6}  made {secret.made}  {public}")
 
 
 @key.command("rotate")

@@ -54,7 +54,7 @@ _chance = random.SystemRandom()
 
 
 class Opening:
-    """The bodies in work. Each is opened by the thread that brings it, when it is its turn."""
+    """The bodies that are being opened, each by the thread of its request, in turns."""
 
     def __init__(self, places: int = _PLACES) -> None:
         self._places = places

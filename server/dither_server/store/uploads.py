@@ -166,8 +166,8 @@ def _sealed(uploads: Iterable[Upload], today: date) -> dict[_Key, Sealed]:
     for upload in uploads:
         if upload.sealing is not None:
             key = _key(upload, today)
-            one = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
-            sums[key] = one.plus(sums.get(key))
+            sealed = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
+            sums[key] = sealed.plus(sums.get(key))
     return sums
 
 
