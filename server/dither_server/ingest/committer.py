@@ -73,7 +73,9 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
 
 class RefusalCounts:
-    """Counts of refused batches: many threads add, one writes. Memory is bounded by our metrics, versions, days and kinds.
+    """Counts of refused batches: many threads add, one writes.
+
+    Memory is bounded by our metrics, versions, days and kinds.
 
     Once a minute, one refused batch is logged, so that an operator sees what kind of garbage arrives.
     """
