@@ -64,7 +64,7 @@ class Gatekeeper:
         here: Here = NOWHERE,
         login: Login = lambda _: False,
     ) -> None:
-        """Require one of ``tokens``, except for roles of ``anyone``, reports from ``here``, and readers by ``login``."""
+        """Require one of ``tokens``, except for roles of ``anyone``, reports from ``here`` and readers by ``login``."""
         self._login = login
         self._tokens = tokens
         self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
