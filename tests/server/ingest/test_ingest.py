@@ -53,14 +53,6 @@ def test_a_retry_gets_the_same_answer_and_counts_once(door: FlaskClient, app: Fl
     assert collector_of(app).store.tally(THEME).total == 3
 
 
-def test_another_body_under_the_same_id_is_acknowledged_and_not_counted(door: FlaskClient, app: Flask) -> None:
-    first = batch()
-    for one in (first, batch(rows=rows_of(THEME, 4), name=first.batch), batch(MOBILE, b"\x00", first.batch)):
-        assert post(door, one.encode()).status_code == 202
-    assert collector_of(app).store.tally(THEME).total == 3
-    assert collector_of(app).store.tally(MOBILE).total == 0
-
-
 @pytest.fixture
 def layered(tmp_path: Path) -> Iterator[Flask]:
     """An app whose metrics have strata, and one of which had none before."""
