@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException
 from dither_serving.problems import MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Problem, http_answer
 from dither_shared import ParameterError
 
-from .access.roles import OPEN
+from .access.tokens import OPEN
 from .api.routes import routes
 from .api.routing import EXTENSION, Route
 from .collector import Collector

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -11,17 +10,15 @@ from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 
-from .access.gatekeeper import Gatekeeper, ProxyLogin
+from .access.gatekeeper import Gatekeeper, proxy_login
 from .access.tokens import KnownTokens
 from .analysis.population import Population
 from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
-from .ingest.ingest import Ingest
-from .ingest.posts import PlainUpload, UploadFormat
-from .ingest.sealed.key_file import KeyFile
-from .ingest.sealed.keyring import Keyring, pools
-from .ingest.sealed.posts import SealedUpload
+from .ingest.ingest import Ingest, PlainUpload, UploadFormat
+from .ingest.seal_keys import KeyFile, pools
+from .ingest.sealed import SealedUpload
 from .prometheus import Prometheus, database_gauges
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter
@@ -60,13 +57,13 @@ class Collector(Served):
         # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        login = ProxyLogin(config.login_header, self.proxies, self.prometheus.login_ignored)
+        login = proxy_login(config.login_header, self.proxies, self.prometheus.login_ignored)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
-        keyring = Keyring(KeyFile(config.seal_file()))
+        keys = KeyFile(config.seal_file())
         alarm, peer_of = config.seal_alarm, self.proxies.peer_of
         self._seals = SealedUpload(
-            keyring, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
+            keys, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
         )
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
@@ -74,7 +71,7 @@ class Collector(Served):
         return ReportCommitter(sink, self.config.today, self.config, prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: ReportCommitter
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat, committer: ReportCommitter
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -110,7 +107,7 @@ class Collector(Served):
             if metric.seal is not None
         }
         try:
-            suites = self._seals.keyring.suites()
+            suites = self._seals.keys.suites()
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise StoreError("the seal keys cannot be read") from None

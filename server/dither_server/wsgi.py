@@ -10,10 +10,10 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from dither_serving.server import prepare_process
 
 from .app import collector_of, create_app
-from .config.sources import configured, resolve
+from .config.sources import COLLECTOR
 
 prepare_process()
-app = create_app(configured(resolve({}, os.environ)))
+app = create_app(COLLECTOR.configured(COLLECTOR.resolve({}, os.environ)))
 _answer = app.wsgi_app
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.store.counting.folds import FoldSums
+from dither_server.store.folds import FoldSums
 from dither_server.tally.arrays import Booleans
 from dither_server.tally.blocks import Blocks, to_blocks
 from dither_server.tally.fold import fold, parsed

@@ -16,7 +16,7 @@ import click
 
 from dither_server.cli.options import Found, required, settings_options, workers_options
 from dither_server.cli.terminal_tables import printable
-from dither_server.config.sources import missing
+from dither_server.config.sources import COLLECTOR
 from dither_serving.settings import RETRY_DAYS
 from dither_shared import DitherError, ParameterError
 from dither_shared.counted import counted
@@ -116,7 +116,7 @@ def _blobs(found: Found, database: str, *, dry_run: bool) -> "BlobStore":
 
     where, journals = str(_value(found, "spool")), str(_value(found, "spool_open"))
     if not where:
-        raise missing("spool")
+        raise COLLECTOR.missing("spool")
     blobs = blob_store_at(where)
     require_owner(blobs, database)
     if not dry_run and (journals or blobs.folder is not None):

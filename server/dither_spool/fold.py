@@ -13,7 +13,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from dither_server.store import Refusal, Store
-from dither_server.store.counting.folds import FoldSums
+from dither_server.store.folds import FoldSums
 from dither_serving.problems import Kind
 from dither_shared import Mechanism
 

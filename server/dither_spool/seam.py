@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from dither_server.cli.examination.database import FORGETS, NETWORKS, durability, file_system_of
 from dither_server.cli.examination.findings import CheckResult, ok, problem, warning
-from dither_server.cli.examination.machine import FORGETS, NETWORKS, durability, file_system_of
 from dither_server.config.settings import Config
 from dither_server.store import Store, StoreError, UnmadeError
 from dither_server.store.sink import Sink

@@ -22,7 +22,7 @@ from contract import test_facts, test_law, test_privacy
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.decoders.decoder import Decoder, Support
 from dither_server.estimation.decoders.support import DECODERS, support
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Metric, Shape, parse_metrics
 from dither_shared.mechanism import Item

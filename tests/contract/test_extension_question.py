@@ -28,7 +28,7 @@ from dither_server.reading.summaries import SUMMARIES
 from dither_server.reading.summaries.summary import CollectedReports, Summary
 from dither_server.reading.summaries.terminal_text import TextTable
 from dither_server.reading.summaries.view import EstimateView, PointEstimate
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import (
     MECHANISMS,

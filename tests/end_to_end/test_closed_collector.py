@@ -15,7 +15,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 import dither
 from dither import __main__ as program
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.store import StoredToken
@@ -85,7 +85,7 @@ def test_the_command_test_tells_what_a_token_may_do(
     assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
-    assert collector_of(app).store.refusals.by_kind("theme") == {}, "nothing was sent"
+    assert collector_of(app).store.refusals.read("theme") == {}, "nothing was sent"
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 
 

@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 
 import dither
 from dither_relay.relay import Relay
-from dither_server.access.roles import Role
+from dither_server.access.tokens import Role
 from dither_server.app import collector_of, create_app
 from dither_server.store import Sealed
 from dither_shared import Metric, parse_metrics

@@ -8,10 +8,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
     (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 192"): "a report that takes more asks the system once more",
     (
-        f"{_SERVER}/store/tables/tallies.py",
+        f"{_SERVER}/store/tallies.py",
         "_AT_ONCE, _CHUNKS_AT_ONCE = 4096, 16",
     ): "sums of whole numbers are the same in whatever parts",
-    (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
+    (f"{_SERVER}/store/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
     ("server/dither_spool/workers.py", "_PATIENCE = 10"): "a scheduler that answers does so at once",
@@ -101,7 +101,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "if self._drawn[ 1] != record.tag:",
     ): "a draw is read anew each time, and is the same",
     (
-        f"{_SERVER}/store/tables/tallies.py",
+        f"{_SERVER}/store/tallies.py",
         "connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 2))",
     ): "whoever kept an estimate only looks whether the number is another",
     (
@@ -131,15 +131,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "return np.asarray(scipy.special.betainc(np.maximum(trials - counts, -1.0), counts + 1, 1 - probability))",
     ): "SciPy as it is now takes a shape of 0 to its limit, too",
     (
-        f"{_SERVER}/store/tables/tokens.py",
+        f"{_SERVER}/store/tokens.py",
         "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
     ): "a day that stands there is written once more",
     (
-        f"{_SERVER}/store/tables/tokens.py",
+        f"{_SERVER}/store/tokens.py",
         "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
     ): "a token that ends on this day is set to end on it",
     (
-        f"{_SERVER}/store/tables/definitions.py",
+        f"{_SERVER}/store/definitions.py",
         "sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
     ): "of two rows the first is taken",
     (
@@ -177,11 +177,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
                 '_KNOWN = sa.select(BATCHES.c.batch).where(BATCHES.c.batch.in_(sa.bindparam("ids", expanding=False)))',
             ),
             (
-                f"{_SERVER}/store/counting/uploads.py",
+                f"{_SERVER}/store/uploads.py",
                 '*_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=False))',
             ),
             (
-                f"{_SERVER}/store/tables/definitions.py",
+                f"{_SERVER}/store/definitions.py",
                 "_AMONG = sa.select(DISABLED.c.version)"
                 '.where(DISABLED.c.version.in_(sa.bindparam("versions", expanding=False)))',
             ),
@@ -331,7 +331,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         for halvings in (59, 61)
     },
     (
-        f"{_SERVER}/store/counting/uploads.py",
+        f"{_SERVER}/store/uploads.py",
         "if len(fresh) == len(self.sealing.ids) and not fresh:",
     ): "rows of which all are fresh are put together of all",
     (

@@ -71,14 +71,14 @@ ROOMS: dict[str, Room] = {
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "engine"),
-            *_named(f"{_SERVER}/store/tables", "definitions", "tallies", "tokens"),
+            *_named(f"{_SERVER}/store", "store", "uploads", "engine"),
+            *_named(f"{_SERVER}/store", "definitions", "tallies", "tokens"),
         ),
         (
-            *_tests("server/store", "engine", "store", "tables/test_sealed", "removal", "closing"),
-            *_tests("server/store", "counting/test_uploads", "tables/test_definitions"),
+            *_tests("server/store", "engine", "store", "sealed", "removal", "closing"),
+            *_tests("server/store", "uploads", "definitions"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
-            *_tests("server/access", "known_tokens"),
+            *_tests("server", "access/test_known_tokens", "store/test_postgresql"),
         ),
     ),
     "ids": Room(

@@ -3,17 +3,19 @@
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from werkzeug.test import TestResponse
 
-from dither_server.access.gatekeeper import Role
+from dither_server.access.tokens import Role
 from dither_server.config.settings import Config
-from dither_server.store import Sealing, Upload, UploadOutcome
+from dither_server.store import Sealing, Store, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 from serving import serving
@@ -80,6 +82,23 @@ period = "week"
 epsilon = 4.0
 """)["kept"]
 """A metric that has retention."""
+
+
+def at_once(work: Callable[..., object], *parts: Any) -> None:
+    """Call ``work`` on each of some parts at the same time, in threads, and wait until all have ended."""
+    threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def by_kind(store: Store, metric: str) -> Counter[str]:
+    """Return how many batches of a metric were refused, by kind; those of no metric of ours have the name ""."""
+    kinds: Counter[str] = Counter()
+    for refusal, batches in store.refusals.read(metric).items():
+        kinds[refusal.kind] += batches
+    return kinds
 
 
 def config(folder: Path, **changed: object) -> Config:

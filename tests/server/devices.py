@@ -8,8 +8,8 @@ from flask import Flask
 
 import dither
 from dither_server.app import collector_of
-from dither_server.ingest.posts import PlainUpload
-from dither_shared import Batch, KeyedEntropy, Metric
+from dither_server.ingest.ingest import PlainUpload
+from dither_shared import KeyedEntropy, Metric
 from server.collecting import TODAY
 
 
@@ -35,7 +35,9 @@ def bodies(
 def count(app: Flask, posted: Iterable[bytes], day: date = TODAY) -> None:
     """Count bodies on a day, read as the collector reads what is posted."""
     collector, plain = collector_of(app), PlainUpload(1)
-    batches = [Batch.decode(body) for body in posted]
     metrics = {metric.version: metric for metric in collector.metrics.values()}
-    uploads = [plain.upload(batch, metrics[batch.version]) for batch in batches]
+    uploads = []
+    for body in posted:
+        with plain.reading({}, body) as sent:
+            uploads.append(sent.upload(metrics[sent.version]))
     collector.store.commit(uploads, day, b"s" * 16)

@@ -17,9 +17,9 @@ import click
 import pytest
 
 from dither_relay.cli import cli as relay_cli
-from dither_server.access.gatekeeper import Role
+from dither_server.access.tokens import Role
 from dither_server.cli.main import cli as collector_cli
-from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
+from dither_server.config.sources import COLLECTOR
 from ports import kept_port
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment, running
 from server.test_near import await_port
@@ -38,7 +38,7 @@ DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
 
 def test_the_settings_file_is_one(tmp_path: Path) -> None:
-    config = configured(resolve({}, {}, str(DEPLOY / "collector.toml")))
+    config = COLLECTOR.configured(COLLECTOR.resolve({}, {}, str(DEPLOY / "collector.toml")))
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
     assert not config.local_token
@@ -50,7 +50,7 @@ def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     variables = {word.partition("=")[0] for word in text.split() if word.startswith("DITHER_")}
     assert variables
-    assert variables <= {variable_of(name) for name in SETTINGS}
+    assert variables <= {COLLECTOR.variable_of(name) for name in COLLECTOR.settings}
     assert text.index("USER 10001") < text.index("ENTRYPOINT")
     kept = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").split()
     names = {name[1:] for name in kept if name.startswith("!")}

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from dither_server.cli.main import cli
-from dither_server.config.sources import SETTINGS, variable_of
+from dither_server.config.sources import COLLECTOR
 from server.test_deploy import DEPLOY
 
 COMPOSE = ("compose.yaml", "compose.scale.yml")
@@ -28,7 +28,7 @@ def test_compose_file_refers_to_services_networks_and_settings_that_exist(name: 
         assert set(service.get("depends_on", ())) <= file["services"].keys()
         assert set(service.get("networks", ())) <= file.get("networks", {}).keys()
         variables = {word for word in service.get("environment", {}) if word.startswith("DITHER_")}
-        assert variables <= {variable_of(setting) for setting in SETTINGS}
+        assert variables <= {COLLECTOR.variable_of(setting) for setting in COLLECTOR.settings}
         for source in (volume.partition(":")[0] for volume in service.get("volumes", ())):
             assert source in file["volumes"] or source == "./metrics.toml"
         built = {other.get("image") for other in file["services"].values() if "build" in other}

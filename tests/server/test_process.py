@@ -21,7 +21,7 @@ from dither_server.tally.tally import Tally
 from dither_serving.server import listen
 from dither_shared import Metric, ParameterError
 from end_to_end.searching import disk
-from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, rows_of, running, same
+from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, by_kind, rows_of, running, same
 from server.ingest.sealed.sealing import drawn
 
 JSON = {"Content-Type": "application/json"}
@@ -251,7 +251,7 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
     )
     assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
-        assert store.refusals.by_kind("") == {"malformed": len(lengths)}
+        assert by_kind(store, "") == {"malformed": len(lengths)}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")

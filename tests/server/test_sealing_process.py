@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Sealed, Store
-from server.collecting import THEME, batch, running
+from server.collecting import THEME, batch, by_kind, running
 from server.database import url_of
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 from torture.replay import replayed
@@ -39,7 +39,7 @@ def test_acknowledged_sealed_batch_is_counted_once_after_kill_and_restart(tmp_pa
         assert process.wait() == 0
     with closing(Store(url_of(tmp_path), create=False)) as store:
         assert (store.tally(THEME).total, store.sealed(THEME)) == (40, Sealed(1, 40, 40, 0))
-        assert store.refusals.by_kind("theme") == {"sealed": 40}
+        assert by_kind(store, "theme") == {"sealed": 40}
 
 
 def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path: Path) -> None:

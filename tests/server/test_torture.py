@@ -1,10 +1,8 @@
 """The torture tests at a small size, and what no size makes worse: a lock held, retries in any order."""
 
 import base64
-import sqlite3
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from dither_server.app import collector_of, create_app
 from dither_server.tally.tally import Tally
-from server.collecting import THEME, batch, config, problem, rows_of, running, same
+from server.collecting import THEME, at_once, batch, config, rows_of, running, same
 from server.test_process import PATIENCE, connect
 from torture import hostile_peers
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
@@ -166,22 +164,6 @@ def test_a_process_whose_disk_is_full(tmp_path: Path) -> None:
     assert acknowledged > 0
 
 
-def test_a_locked_database_is_not_acknowledged_and_passes_without_a_restart(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, lock_wait=0.05))
-    client = app.test_client()
-    body = batch().encode()
-    with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        for _ in range(3):
-            response = client.post("/v1/reports", data=body, content_type="application/json")
-            assert problem(response) == (503, "unavailable")
-            assert int(response.headers["Retry-After"]) > 0
-        assert client.get("/v1/metrics/theme/estimate").status_code == 200  # readers go on
-    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
-    assert collector_of(app).store.tally(THEME).total == 3
-    collector_of(app).close()
-
-
 class Retries(RuleBasedStateMachine):
     """Batches delivered any number of times, at the same time, after restarts; whether an answer arrived or not."""
 
@@ -207,11 +189,7 @@ class Retries(RuleBasedStateMachine):
     def deliver_at_the_same_time(self, numbers: list[int]) -> None:
         statuses: list[int] = []
         bodies = [self.batches[number].encode() for number in numbers]
-        threads = [threading.Thread(target=lambda b=body: statuses.append(self.post(b))) for body in bodies]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(lambda body: statuses.append(self.post(body)), *bodies)
         assert statuses == [202] * len(numbers)
         self.counted.update(numbers)
 

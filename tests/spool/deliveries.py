@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.store.counting.folds import FoldSums
+from dither_server.store.folds import FoldSums
 from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Metric, Report, WireError, parse_metrics

@@ -18,7 +18,7 @@ from dither_shared import Batch
 from dither_shared.metrics.period import utc_today
 from dither_spool.layout import SpoolLayout, claim
 from server.cli.invoking import invoke, told
-from server.collecting import METRICS_TOML, THEME, batch, config, problem, rows_of, running
+from server.collecting import METRICS_TOML, THEME, batch, by_kind, config, problem, rows_of, running
 from server.ingest.posting import post as post_to
 from server.test_process import PATIENCE, connect, tally
 from spool.spooling import Row, ids_in, in_place
@@ -65,7 +65,7 @@ def test_batches_are_appended_and_not_counted(
     found = in_place(layout.blobs)
     assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
-    assert collector_of(spooling).store.refusals.by_kind("") == {"malformed": 1}
+    assert by_kind(collector_of(spooling).store, "") == {"malformed": 1}
 
 
 def test_metrics_and_readyz_show_the_state_of_the_spool(

@@ -11,7 +11,7 @@ import pytest
 from dither_server.store import Store
 from dither_shared.metrics.period import utc_today
 from dither_spool.layout import SpoolLayout
-from server.collecting import METRICS, MOBILE, THEME, batch, rows_of, running
+from server.collecting import METRICS, MOBILE, THEME, batch, by_kind, rows_of, running
 from server.postgresql import WHY_NOT, Own, fresh, own
 from server.test_process import PATIENCE, connect
 from spool.spooling import ids_in, in_place
@@ -71,8 +71,8 @@ def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgr
     assert log.count("the database is gone") <= 1
     assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch) for one in batches}
     with closing(Store(database)) as store:
-        assert store.refusals.by_kind("") == {"malformed": 1}
-        assert store.refusals.by_kind(MOBILE.name) == {"metric-disabled": 2}
+        assert by_kind(store, "") == {"malformed": 1}
+        assert by_kind(store, MOBILE.name) == {"metric-disabled": 2}
 
 
 def test_collector_exits_cleanly_while_postgresql_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:

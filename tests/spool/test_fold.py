@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Refusal, Store, StoreError
-from dither_server.store.counting.folds import FoldSums
+from dither_server.store.folds import FoldSums
 from dither_shared import ParameterError
 from dither_spool.blobs import Folder, SpoolError, blob_store_at
 from dither_spool.fold import FoldStep

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store
-from dither_server.store.counting.folds import FoldSums
+from dither_server.store.folds import FoldSums
 from dither_spool.blobs import Folder
 from dither_spool.fold import FoldStep
 from dither_spool.layout import claim

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dither_server.store import Store
-from dither_server.store.counting.uploads import add_counts
+from dither_server.store.uploads import add_counts
 from dither_server.tally.blocks import Blocks, no_blocks
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Metric, parse_metrics

@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.ingest.seal_keys import SecretKey
 from dither_server.store import Sealed, Store
 from dither_server.tally.tally import Tally
 from server.collecting import THEME, rows_of, running, same

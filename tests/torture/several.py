@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
-from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.ingest.seal_keys import SecretKey
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import Batch

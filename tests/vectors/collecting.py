@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from dither_server.access.gatekeeper import Role
 from dither_server.access.origins import Origins
+from dither_server.access.tokens import Role
 from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.tally.tally import Tally

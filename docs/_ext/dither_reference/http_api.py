@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Flask
 
-from dither_server.access.roles import Role
+from dither_server.access.tokens import Role
 from dither_server.api.routes import routes
 from dither_server.api.routing import openapi
 from dither_server.dashboard.pages import pages

@@ -5,7 +5,7 @@ from typing import Any
 
 from dither_relay.config import RELAY
 from dither_server.access.origins import Origins
-from dither_server.config.releases import Releases
+from dither_server.config.settings import Releases
 from dither_server.config.sources import COLLECTOR, Sources, flag_of
 from dither_server.tally.retention import Retention
 

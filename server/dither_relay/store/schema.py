@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from dither_server.store.migrate import COLLECTOR, DatabaseSchema
+from dither_server.store.database import COLLECTOR, DatabaseSchema
 
 TABLES = sa.MetaData()
 

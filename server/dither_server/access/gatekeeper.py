@@ -17,44 +17,41 @@ from wsgiref.types import WSGIEnvironment
 from dither_serving.addresses import NO_LOCAL_HOSTS, LocalHosts, Proxies
 from dither_serving.problems import Kind, Problem
 
-from .roles import Role
-from .tokens import KnownTokens, LocalToken, digest_of, draw_token, is_asked_by_a_person
-
-__all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
+from .tokens import KnownTokens, LocalToken, Role, is_asked_by_a_person
 
 _log = logging.getLogger(__name__)
 
 _LONGEST = 256
 
 
-class ProxyLogin:
-    """The login that a proxy in front has done: whom it names in ``header`` may read; "" means nobody may.
+Login = Callable[[WSGIEnvironment], bool]
+"""Says whether a request reads for somebody who has logged in."""
 
-    ``ignored`` counts requests that bear the header although no proxy sent them: somebody tries it, or ``proxies`` does
-    not name the proxy.
+
+def proxy_login(header: str, proxies: Proxies, ignored: Callable[[], object]) -> Login:
+    """Return the login that a proxy in front has done: whoever it names in ``header`` may read; "" means nobody may.
+
+    ``ignored`` is called for each request that has the header although no proxy sent it: somebody tries it, or
+    ``proxies`` does not name the proxy.
     """
+    key = f"HTTP_{header.upper().replace('-', '_')}"
+    is_logged = False
 
-    def __init__(self, header: str = "", proxies: Proxies | None = None, ignored: Callable[[], object] = int) -> None:
-        self._key = f"HTTP_{header.upper().replace('-', '_')}" if header else ""
-        self._proxies = proxies or Proxies("")
-        self._ignored = ignored
-        self._said = False
-
-    def reads(self, environ: WSGIEnvironment) -> bool:
-        """Return whether a request reads for somebody whom a proxy names.
-
-        A comma means that the header came twice, once perhaps from outside: a proxy has to replace it, so it is nobody.
-        """
-        named = str(environ.get(self._key, "")).strip() if self._key else ""
-        if not named:
+    def reads(environ: WSGIEnvironment) -> bool:
+        nonlocal is_logged
+        name = str(environ.get(key, "")).strip() if header else ""
+        if not name:
             return False
-        if (environ.get("REMOTE_ADDR") or "") not in self._proxies:
-            self._ignored()
-            if not self._said:
-                self._said = True
+        if (environ.get("REMOTE_ADDR") or "") not in proxies:
+            ignored()
+            if not is_logged:
+                is_logged = True
                 _log.warning("a login header is ignored, because it comes from an address that proxies does not name")
             return False
-        return "," not in named and is_asked_by_a_person(environ)
+        # A comma means that the header came twice, once perhaps from outside: a proxy has to replace it.
+        return "," not in name and is_asked_by_a_person(environ)
+
+    return reads
 
 
 class Gatekeeper:
@@ -65,10 +62,10 @@ class Gatekeeper:
         tokens: KnownTokens,
         anyone: frozenset[Role] = frozenset(),
         here: LocalHosts = NO_LOCAL_HOSTS,
-        login: ProxyLogin | None = None,
+        login: Login = lambda _: False,
     ) -> None:
-        """Ask for one of these ``tokens``, but for the roles of ``anyone``, reports from ``here``, and a ``login``."""
-        self._login = login or ProxyLogin()
+        """Require one of ``tokens``, except for roles of ``anyone``, reports from ``here`` and readers by ``login``."""
+        self._login = login
         self._tokens = tokens
         self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
         self._here = here
@@ -83,7 +80,7 @@ class Gatekeeper:
         """Return if the request may do what ``role`` may; raise Problem otherwise."""
         if not self.asks_for_token(environ, role) or self._bears_cookie(environ, role):
             return
-        if role is Role.READ and self._login.reads(environ):
+        if role is Role.READ and self._login(environ):
             return
         token = _presented(environ)
         if token is None:

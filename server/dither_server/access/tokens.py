@@ -1,4 +1,4 @@
-"""The tokens that a collector knows: those of the database, and one that it draws when it starts.
+"""The roles, and the tokens that a collector knows: those of the database, and one that it draws when it starts.
 
 A token is 32 random bytes, which cannot be guessed, so its digest needs no salt and no slow hash. Digests are read from
 the database every few seconds, and compared in constant time.
@@ -17,13 +17,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
-from typing import Protocol
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem, StoreError
 
-from ..store import StoredToken, StoreError
-from .roles import Role
+if TYPE_CHECKING:
+    from ..store import StoredToken
 
 _log = logging.getLogger(__name__)
 
@@ -33,13 +34,31 @@ _FRESH = 5.0
 _RETRY = 0.5
 """Seconds after which an unknown token causes another read, because it may be new."""
 
-
 _LONGEST = 256
 """Characters of a cookie's value that is compared."""
 
 
+class Role(Enum):
+    """The role of a token."""
+
+    REPORT = "report"
+    """Send reports: for gateways. A token in an app that everyone has is no secret."""
+    READ = "read"
+    """Read metrics, estimates, the pages, and the collector's own numbers (``/metrics``)."""
+    ADMIN = "admin"
+    """Both."""
+
+    def covers(self, other: "Role") -> bool:
+        """Return whether this role may do what ``other`` may."""
+        return self in {other, Role.ADMIN}
+
+
+OPEN = None
+"""Instead of a role: open to everyone."""
+
+
 class _Tokens(Protocol):
-    def all(self) -> Sequence[StoredToken]: ...
+    def all(self) -> "Sequence[StoredToken]": ...
     def note_uses(self, digests: Collection[bytes], day: date) -> None: ...
 
 
@@ -55,7 +74,7 @@ class KnownTokens:
         self._read_at = float("-inf")
         self._reading = threading.Lock()
 
-    def find(self, token: str) -> StoredToken | None:
+    def find(self, token: str) -> "StoredToken | None":
         """Return the stored token, expired or not. Raises Problem if the database could never be read yet."""
         digest = digest_of(token)
         for age in (_FRESH, _RETRY):
@@ -68,11 +87,11 @@ class KnownTokens:
         """Return whether a token can be checked now without reading the database."""
         return self._clock() - self._read_at < _FRESH and self._known_as(digest_of(token)) is not None
 
-    def is_expired(self, token: StoredToken) -> bool:
+    def is_expired(self, token: "StoredToken") -> bool:
         """Return whether a token has expired."""
         return token.expires is not None and token.expires <= self._today()
 
-    def note_use(self, token: StoredToken) -> None:
+    def note_use(self, token: "StoredToken") -> None:
         """Note that a token was used today. Uses are written together, once per token and day."""
         today = self._today()
         if token.used is None or token.used < today:
@@ -89,7 +108,7 @@ class KnownTokens:
         else:
             self._used -= used
 
-    def _known_as(self, digest: bytes) -> StoredToken | None:
+    def _known_as(self, digest: bytes) -> "StoredToken | None":
         found = None
         for known in self._known:  # all are compared, so that the time reveals nothing
             if hmac.compare_digest(known.digest, digest):

@@ -9,11 +9,10 @@ from dither_serving.problems import Kind, Problem
 from dither_serving.prometheus import CONTENT_TYPE
 from dither_shared import VERSION
 
-from ..access.roles import OPEN, Role
+from ..access.tokens import OPEN, Role
 from ..analysis.columns import Column, Table
 from ..analysis.retention import RETAINED
-from ..ingest.posts import PATH
-from ..ingest.sealed.posts import PATH as SEALED
+from ..ingest.ingest import PATH, SEALED_PATH
 from ..reading.activity import ACTIVE, active
 from ..reading.exports import FORMATS, Listed, answered, attributes_of, chosen, json_object
 from ..reading.query import ActiveQuery, Combination, Comparison, ListQuery, Query, RetentionQuery, TrendQuery
@@ -84,7 +83,7 @@ def may_report() -> dict[str, str]:
     return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
 
 
-@routes.post(SEALED)
+@routes.post(SEALED_PATH)
 @declared(
     role=Role.REPORT,
     takes=schemas.SEALED_BATCH,
@@ -101,7 +100,7 @@ def post_sealed() -> Response:
     return Response(body, status, headers)
 
 
-@routes.get(SEALED)
+@routes.get(SEALED_PATH)
 @declared(role=Role.REPORT, answers=as_json(schemas.POOLS))
 def list_pools() -> dict[str, object]:
     """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version.

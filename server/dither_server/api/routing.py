@@ -24,7 +24,7 @@ from flask.typing import ResponseReturnValue
 from dither_serving.problems import MEDIA_TYPE, Kind, Problem
 from dither_shared import Metric
 
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
 from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check

@@ -14,9 +14,8 @@ from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 
 from ..config.settings import Config
-from ..config.sources import configured, describe
-from .options import Found, settings_options
-from .query_options import json_option
+from ..config.sources import COLLECTOR, describe
+from .options import Found, json_option, settings_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def doctor(
     from .examination.configuration import in_configuration
     from .examination.running import Peer
 
-    config, peer = configured(found), None if url is None else Peer(url, token)
+    config, peer = COLLECTOR.configured(found), None if url is None else Peer(url, token)
     findings: list[CheckResult] = []
     for finding in in_configuration(config) if before_start else _examined(config, peer, thorough=thorough):
         findings.append(finding)
@@ -110,9 +109,8 @@ def _examined(config: Config, peer: "Peer | None", *, thorough: bool) -> "Iterat
     from ..store import Store, database_file
     from ..store.sink import spool_package
     from .examination.configuration import in_configuration
-    from .examination.database import in_database, in_field
+    from .examination.database import in_database, in_field, on_machine
     from .examination.findings import ok
-    from .examination.machine import on_machine
     from .examination.running import of_running
 
     yield from in_configuration(config)

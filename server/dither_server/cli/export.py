@@ -12,8 +12,8 @@ from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 from ..reading.query import FORMAT_NAMES, Query
-from .options import Found, settings_options, stored
-from .query_options import query_options
+from .metric import known_metrics, listing, metric_asked, population_of
+from .options import Found, query_options, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def export(found: Found, query: Query, names: tuple[str, ...], form: str, output
     from ..reading.exports import FORMATS, answered, attributes_of
     from ..reading.summaries import summary_of
     from ..reading.weights import can_weigh
-    from .metric_by_name import population_of
 
     _require_writable(form, output)
     with stored(found) as store:
@@ -74,7 +73,6 @@ def _require_writable(form: str, output: str | None) -> None:
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
     """Return the named metrics or, without names, all that list values to estimate and have the stratum."""
     from ..reading.sources import has_stratum, part_of, parts_by
-    from .metric_by_name import known_metrics, listing, metric_asked
 
     if chosen:
         named = [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
@@ -106,7 +104,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         if not device:
             part.replace(target)
     except OSError as error:
-        from ..store.errors import unwritten
+        from ..store.engine import unwritten
 
         raise unwritten(output, error) from None
     finally:

@@ -16,7 +16,7 @@ from .terminal_tables import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..ingest.sealed.key_file import KeyFile, SecretKey
+    from ..ingest.seal_keys import KeyFile, SecretKey
 
 _MOST = 2
 """Maximum keys of a suite: that of the apps in the field, and the next."""
@@ -53,9 +53,9 @@ def list_keys(found: Found, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_described(one) for one in keys], indent=2))
         return
-    for one in keys:
-        public = one.public
-        click.echo(f"{public.fingerprint}  {public.suite.name:6}  made {one.made}  {public}")
+    for secret in keys:
+        public = secret.public
+        click.echo(f"{public.fingerprint}  {public.suite.name:6}  made {secret.made}  {public}")
 
 
 @key.command("rotate")
@@ -103,7 +103,7 @@ def retire_key(found: Found, fingerprint: str, force: bool) -> None:
 
 
 def _made(file: "KeyFile", change: "Callable[[list[SecretKey]], Sequence[SecretKey]]") -> None:
-    from ..ingest.sealed.hpke import require_cryptography
+    from ..ingest.hpke import require_cryptography
 
     require_cryptography()
     file.change(change)
@@ -113,15 +113,15 @@ def _made(file: "KeyFile", change: "Callable[[list[SecretKey]], Sequence[SecretK
 
 
 def _drawn(suite: Suite) -> "SecretKey":
-    from ..ingest.sealed.hpke import draw_key
-    from ..ingest.sealed.key_file import SecretKey
+    from ..ingest.hpke import draw_key
+    from ..ingest.seal_keys import SecretKey
 
     public, private = draw_key(suite)
     return SecretKey(public, utc_today(), private)
 
 
 def _file(found: Found) -> "KeyFile":
-    from ..ingest.sealed.key_file import KeyFile
+    from ..ingest.seal_keys import KeyFile
 
     named, db = found["seal_keys"], found["db"]
     return KeyFile(seal_file(str(named.value) if named else "", str(db.value) if db else None))

@@ -1,11 +1,15 @@
-"""The commands ``metric list``, ``show``, ``disable`` and ``enable``."""
+"""The commands ``metric list``, ``show``, ``disable`` and ``enable``, and how commands find the metric that they name.
+
+It is in metrics.toml, or in the database if it is no longer asked.
+"""
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from dither_shared import ParameterError
+from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.errors import did_you_mean
 from dither_shared.metrics.period import utc_today
 
@@ -13,7 +17,51 @@ from .options import Found, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
+    from ..analysis.population import Population
     from ..store import Store
+
+
+def known_metrics(found: Found) -> dict[str, Metric]:
+    """Return the metrics of metrics.toml; none without such a file, because the database knows them, too."""
+    setting = found["metrics"]
+    return {} if setting is None else load_metrics(str(setting.value))
+
+
+def metric_asked(found: Found, store: "Store", name: str, version: str | None = None) -> Metric:
+    """Return a metric in a version: the current one, or the one reported last if metrics.toml does not hold it.
+
+    Raises ParameterError if there is none.
+    """
+    known = known_metrics(found)
+    if name in known and version in {None, known[name].version}:
+        return known[name]
+    metric = store.definitions.last_reported(name) if version is None else store.definitions.read(name, version)
+    if metric is None and name not in known and not store.definitions.versions(name):
+        there = sorted({*known, *(one for one, _ in store.definitions.registered())})
+        raise ParameterError(name, f"no metric has this name; known: {', '.join(there) or 'none'}")
+    if metric is None:
+        versions = ", ".join(store.definitions.versions(name)) or "none"
+        raise ParameterError("--version", f"not collected here; known: {versions}")
+    if version is None and known:
+        click.echo(printable(f"{name} is no longer asked; this is its version {metric.version}"), err=True)
+    return metric
+
+
+def population_of(found: Found, metrics: Iterable[Metric]) -> "Population | None":
+    """Return the population that is configured, if any. Raises ParameterError if it is wrong, or fits no metric."""
+    from ..analysis.population import Population
+
+    setting = found["population"]
+    known = {metric.version: metric for metric in (*known_metrics(found).values(), *metrics)}
+    return None if setting is None or not setting.value else Population.load(str(setting.value), known)
+
+
+def listing(metric: Metric) -> Metric:
+    """Return the metric; raise ParameterError if it lists no values to estimate."""
+    if not metric.question.estimable:
+        raise ParameterError(metric.name, "takes any string; list candidates in its definition")
+    return metric
+
 
 _VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all registered versions]")
 
@@ -27,8 +75,6 @@ def metric() -> None:
 @settings_options("metrics", "db")
 def list_metrics(found: Found) -> None:
     """List every version that was ever registered: its state, its days with reports, its metric."""
-    from .metric_by_name import known_metrics
-
     known = known_metrics(found)
     with stored(found) as store:
         disabled, days = store.definitions.disabled(), store.days.by_version()
@@ -48,7 +94,6 @@ def list_metrics(found: Found) -> None:
 def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
     """Show what metric NAME asks and promises, even if metrics.toml no longer has it."""
     from ..api.routing import described
-    from .metric_by_name import metric_asked
 
     with stored(found) as store:
         versions = store.definitions.versions(name)

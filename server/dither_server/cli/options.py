@@ -1,17 +1,19 @@
-"""Shared by the commands: settings as options, and errors as one line each."""
+"""Shared by the commands: settings and fields of queries as options, and errors as one line each."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.sources import COLLECTOR, ResolvedSetting, Sources, flag_of, missing
+from ..config.sources import COLLECTOR, ResolvedSetting, Sources, flag_of
+from ..reading.parameters import Parameter, Parameters
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -67,14 +69,14 @@ def settings_options(
 
         decorated: Callable[..., None] = wrapped
         for name in reversed(names):
-            decorated = _option(name, sources)(decorated)
+            decorated = _option_of_setting(name, sources)(decorated)
         file_help = f"Read settings from this TOML file. [{sources.file_variable}, else {sources.file} here]"
         return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
 
     return decorate
 
 
-def _option(name: str, sources: Sources[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _option_of_setting(name: str, sources: Sources[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option of a setting; one that is true or false is a pair of flags."""
     about = f"{sources.settings[name].metadata['about']} [{sources.variable_of(name)}]"
     if isinstance(sources.settings[name].default, bool):
@@ -88,7 +90,7 @@ def required(found: Found, name: str) -> str:
     """Return a setting that must be given; raise ParameterError that says how."""
     setting = found[name]
     if setting is None:
-        raise missing(name)
+        raise COLLECTOR.missing(name)
     return str(setting.value)
 
 
@@ -129,3 +131,92 @@ def strings_of(path: str) -> tuple[str, ...]:
     if not strings:
         raise ParameterError(path, "holds no strings; write one per line")
     return strings
+
+
+Q = TypeVar("Q", bound=Parameters)
+
+_FLAGS = {"values": "--value", "strata": "--stratum"}
+"""Options whose names differ from their fields, because each gives one of several values."""
+
+
+def query_options(kind: type[Q], *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each of these fields of a query, or for all, and the query as ``query``."""
+    known = kind.parameters()
+    chosen = {name: known[name] for name in names or known}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(*args: Any, **options: Any) -> None:
+            given = {name: options.pop(name) for name in chosen}
+            try:
+                query = kind(
+                    **{name: _read(name, chosen[name], text) for name, text in given.items() if text not in {None, ()}}
+                )
+            except ParameterError as error:
+                place = _flag_of(error.place) if error.place in chosen else error.place
+                raise CommandError(f"{place}: {error.problem}") from None
+            command(*args, query=query, **options)
+
+        decorated: Callable[..., None] = wrapped
+        defaults = {one.name: one.default for one in fields(kind)}
+        for name, parameter in reversed(chosen.items()):
+            decorated = _option_of_field(name, parameter, defaults[name])(decorated)
+        return decorated
+
+    return decorate
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option ``as_json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")(command)
+
+
+def strata_of(given: Sequence[str], place: str = "--stratum", prefix: str = "") -> tuple[tuple[str, str], ...]:
+    """Return attributes, named with a prefix, and their values; raise ParameterError for one without a value."""
+    pairs = [one.partition("=") for one in given]
+    names = [name for name, _, _ in pairs]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise ParameterError(place, "not an attribute with a value; write it as platform=linux")
+        if names.count(name) > 1:
+            raise ParameterError(place, f"{name} is given twice")
+    return tuple((prefix + name, value) for name, _, value in pairs)
+
+
+def _flag_of(name: str) -> str:
+    return _FLAGS.get(name) or "--" + name.replace("_", "-")
+
+
+def _is_truth(parameter: Parameter) -> bool:
+    return parameter.schema.get("enum") == ["true", "false"]
+
+
+def _option_of_field(
+    name: str, parameter: Parameter, default: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    flag, about = _flag_of(name), parameter.description
+    if _is_truth(parameter):
+        return click.option(flag, name, is_flag=True, help=about)
+    if parameter.takes_others:
+        return click.option(flag, name, metavar="NAME=VALUE", multiple=True, help=about)
+    if parameter.repeats:
+        return click.option(flag, name, metavar=_metavar(parameter.schema["items"]), multiple=True, help=about)
+    shown: dict[str, Any] = {"default": str(default), "show_default": True} if default not in {None, 0} else {}
+    if "enum" in parameter.schema:
+        return click.option(flag, name, type=click.Choice(parameter.schema["enum"]), help=about, **shown)
+    return click.option(flag, name, metavar=_metavar(parameter.schema), help=about, **shown)
+
+
+def _metavar(schema: Any) -> str:
+    if schema.get("format") == "date":
+        return "DAY"
+    return {"integer": "N", "number": "NUMBER"}.get(schema["type"], "TEXT")
+
+
+def _read(name: str, parameter: Parameter, given: Any) -> object:
+    """Return what an option gives a query. Raises ParameterError at the option."""
+    if _is_truth(parameter):
+        return given
+    if parameter.takes_others:
+        return strata_of(given)
+    return parameter.value(list(given) if parameter.repeats else [given], _flag_of(name))

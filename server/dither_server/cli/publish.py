@@ -9,9 +9,8 @@ from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 from ..reading.query import EstimateQuery
-from .backup import ending_tidily
-from .options import Found, required, settings_options, stored
-from .query_options import query_options
+from .database import ending_tidily
+from .options import Found, query_options, required, settings_options, stored
 from .terminal_tables import printable
 
 

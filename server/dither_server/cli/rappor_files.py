@@ -6,10 +6,11 @@
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,19 +173,15 @@ def answer_of(given: _Decodable, fit: Fit, confidence: float, *, everything: boo
     }
 
 
-def as_table(answer: dict[str, object]) -> str:
+def as_table(answer: Mapping[str, Any]) -> str:
     """Return the result as text; shares are in percent."""
     rest, values, confidence = answer["unlisted"], answer["values"], answer["confidence"]
-    reports, candidates = answer["reports"], answer["candidates"]
-    assert isinstance(confidence, float)  # noqa: S101 - as answer_of made them
-    assert isinstance(reports, int)  # noqa: S101
-    assert isinstance(candidates, int)  # noqa: S101
-    assert isinstance(values, list)  # noqa: S101
+    reports, candidates = counted(answer["reports"], "report"), counted(answer["candidates"], "candidate")
     head = (
-        f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
+        f"{reports}, {candidates}, {answer['found']:,} found "
         f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are false); {100 * confidence:g}% intervals"
     )
-    if isinstance(rest, dict):
+    if rest is not None:
         ends = f"{100 * rest['low']:.1f} to {100 * rest['high']:.1f}"
         head += f"\n{100 * rest['frequency']:.1f}% ({ends}) hold none of the candidates"
     rows = [("value", "share %", "count", "interval", "consistent", "found")]

@@ -12,8 +12,7 @@ from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
 from ..reading.query import EstimateQuery
-from .options import Found, settings_options, stored
-from .query_options import query_options
+from .options import Found, query_options, settings_options, stored
 from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:

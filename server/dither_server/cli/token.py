@@ -9,7 +9,7 @@ import click
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
-from ..access.roles import Role
+from ..access.tokens import Role
 from .options import Found, settings_options, stored
 from .terminal_tables import printable
 
@@ -34,7 +34,7 @@ def token() -> None:
 )
 def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
     """Create a token and print it. It cannot be shown again: the database keeps only its digest."""
-    from ..access.gatekeeper import digest_of, draw_token
+    from ..access.tokens import digest_of, draw_token
     from ..store import StoredToken
 
     if len(note) > 64:
@@ -73,7 +73,7 @@ def rotate_token(found: Found, identifier: str, grace: str, expires: str | None)
 
     The old token stays valid for some days while its users change over; with --grace 0d it ends now.
     """
-    from ..access.gatekeeper import digest_of, draw_token
+    from ..access.tokens import digest_of, draw_token
     from ..store import StoredToken
 
     today = utc_today()

@@ -12,8 +12,8 @@ from dither_shared import VERSION, ParameterError
 from dither_shared.counted import counted
 
 from ..reading.query import WatchQuery
-from .options import CommandError, Found, settings_options, stored
-from .query_options import json_option, query_options
+from .metric import listing, metric_asked
+from .options import CommandError, Found, json_option, query_options, settings_options, stored
 from .terminal_tables import as_text, headed, printable
 
 CHANGED = 3
@@ -28,7 +28,7 @@ _OPTIONS = (
 )
 
 
-class Webhook(NamedTuple):
+class _Webhook(NamedTuple):
     """A URL that takes JSON by POST. Its path and query may be secret, so errors name only the host."""
 
     url: CollectorUrl
@@ -91,9 +91,8 @@ def watch(found: Found, query: WatchQuery, metric: str, quiet: bool, webhook: st
     Exit status 0 without a change, 3 with one.
     """
     from ..reading.estimates import EstimateReader
-    from .metric_by_name import listing, metric_asked
 
-    hook = None if webhook is None else Webhook.parse(webhook)
+    hook = None if webhook is None else _Webhook.parse(webhook)
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))
         answer = EstimateReader(store).watch(chosen, query).whole()

@@ -14,15 +14,9 @@ from typing import Any, Generic, TypeVar
 from dither_shared import ParameterError
 
 from ..access.origins import Origins
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..tally.retention import Retention
-from .releases import Releases
-from .settings import Config
-
-FILE_VARIABLE = "DITHER_CONFIG"
-
-FILE = "collector.toml"
-"""The settings file in the current folder that is used if none is named."""
+from .settings import Config, Releases
 
 C = TypeVar("C")
 
@@ -119,14 +113,10 @@ def flag_of(name: str) -> str:
 COLLECTOR = Sources(
     Config,
     "DITHER_",
-    FILE,
+    "collector.toml",
     {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"},
 )
 """Where a collector's settings come from."""
-
-SETTINGS = COLLECTOR.settings
-resolve, configured = COLLECTOR.resolve, COLLECTOR.configured
-missing, variable_of = COLLECTOR.missing, COLLECTOR.variable_of
 
 
 def describe(found: Mapping[str, ResolvedSetting | None]) -> dict[str, dict[str, object]]:
@@ -135,7 +125,7 @@ def describe(found: Mapping[str, ResolvedSetting | None]) -> dict[str, dict[str,
         name: {
             "value": _shown(one),
             "source": one.source if one else "not set",
-            "about": SETTINGS[name].metadata["about"],
+            "about": COLLECTOR.settings[name].metadata["about"],
         }
         for name, one in found.items()
     }

@@ -11,7 +11,7 @@ from dither_shared import Metric
 from dither_shared.counted import counted
 
 from ..access.gatekeeper import Gatekeeper
-from ..access.roles import Role
+from ..access.tokens import Role
 from ..analysis.labels import shortened
 from ..analysis.population import who_answered
 from ..analysis.retention import has_retention

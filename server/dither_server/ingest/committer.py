@@ -73,7 +73,9 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
 
 class RefusalCounts:
-    """Counts from many threads, written by one. Memory is bounded: by our metrics and versions, days and kinds.
+    """Counts of refused batches: many threads add, one writes.
+
+    Memory is bounded by our metrics, versions, days and kinds.
 
     Once a minute, one refused batch is logged, so that an operator sees what kind of garbage arrives.
     """
@@ -146,12 +148,12 @@ class RefusalCounts:
 
     def _named(self, today: date, metric: str, version: str) -> str:
         """Return the version to store: an unknown one is stored if it is among the first few of its metric and day."""
-        one = (today, metric, version)
+        unknown = (today, metric, version)
         self._strange = {known for known in self._strange if known[0] == today}
         of_metric = sum(known[1] == metric for known in self._strange)
-        if one not in self._strange and of_metric >= _STRANGE:
+        if unknown not in self._strange and of_metric >= _STRANGE:
             return ""
-        self._strange.add(one)
+        self._strange.add(unknown)
         return version
 
 

@@ -23,7 +23,7 @@ from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
 from ..analysis.columns import Column, Table
-from ..store import Basis, Store
+from ..store import Store
 from .query import Query
 from .summaries import summary_of
 from .summaries.summary import CollectedReports
@@ -268,11 +268,11 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
     for day in store.estimates.bases(metric.version).keys() - reported.keys():
         store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
-        if written.get(day) != Basis(reports, labels):
+        if written.get(day) != (reports, labels):
             survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {}, summary.estimate)
             table = summary.table(survey, Query())
             rows = summary.daily_rows(table)
-            store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
+            store.estimates.write(metric.version, day, (table.about["reports"], labels), summary.daily, rows)
             yield day
 
 

@@ -5,16 +5,14 @@ and the day of each batch are stored, and sums of reports.
 """
 
 from .backup import back_up, restore
-from .counting.uploads import Sealing, Upload, UploadOutcome
 from .database import Condition, Disk
-from .engine import database_file, database_url, without_password
-from .errors import StoreError, UnmadeError
+from .engine import StoreError, UnmadeError, database_file, database_url, without_password
 from .store import History, Slice, Snapshot, Store
-from .tables.tallies import Basis, Refusal, Sealed
-from .tables.tokens import StoredToken
+from .tallies import Refusal, Sealed
+from .tokens import StoredToken
+from .uploads import Sealing, Upload, UploadOutcome
 
 __all__ = [
-    "Basis",
     "Condition",
     "Disk",
     "History",

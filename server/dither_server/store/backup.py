@@ -12,9 +12,8 @@ from pathlib import Path
 
 from dither_shared import ParameterError
 
-from .engine import make_private, open_engine, sqlite_path
-from .errors import StoreError, unwritten
-from .migrate import require_known
+from .database import require_known
+from .engine import StoreError, make_private, open_engine, sqlite_path, sync, unwritten
 
 _STEP = 1024
 """Pages copied between two chances to interrupt: 4 MiB."""
@@ -147,13 +146,9 @@ def _take_alone(database: sqlite3.Connection, path: Path) -> None:
 def _put_in_place(part: Path, target: Path) -> None:
     """Rename a finished file and make that durable."""
     try:
-        for path, after in ((part, lambda: part.replace(target)), (target.parent, lambda: None)):
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            after()
+        sync(part)
+        part.replace(target)
+        sync(target.parent)
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror})") from None
 

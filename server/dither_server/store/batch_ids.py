@@ -15,7 +15,7 @@ from datetime import date, timedelta
 
 import sqlalchemy as sa
 
-from .tables.schema import BATCH_DAYS, BATCHES
+from .schema import BATCH_DAYS, BATCHES
 
 LEAST = 30
 """Later days with ids that must exist before a day's ids are deleted, however old it looks: devices retry that long."""

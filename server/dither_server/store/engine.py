@@ -1,4 +1,4 @@
-"""Read the URL of a database, and open durable connections.
+"""Read the URL of a database, and open durable connections; the errors of databases.
 
 SQLite is in WAL mode with synchronous=FULL, and PostgreSQL commits synchronously.
 """
@@ -13,11 +13,11 @@ from stat import S_IFDIR, S_IFMT, S_IFREG
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from dither_shared import ParameterError
-
-from .errors import StoreError, UnmadeError
+from dither_serving.problems import StoreError as StoreError  # noqa: PLC0414 - the store exports it
+from dither_shared import DitherError, ParameterError
+from dither_shared.standard_output import FULL
 
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
@@ -36,6 +36,37 @@ _EXAMPLES = "for example sqlite:///dither.db or postgresql://user@host/name"
 
 LOCK_WAIT = 5.0
 """Seconds for which a connection waits for SQLite's write lock, unless its owner says otherwise."""
+
+
+class UnmadeError(ParameterError):
+    """The database, its tables or their newest form do not exist yet; a collector creates them when it starts."""
+
+
+class RacedError(StoreError):
+    """Another process wrote the same key after this one had looked for it."""
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unwritten(path: str, error: OSError) -> DitherError:
+    """Return the error of a file that cannot be written: a StoreError if the disk is full, else a ParameterError."""
+    problem = f"cannot be written: {error.strerror}"
+    return StoreError(f"{path}: {problem}") if error.errno in FULL else ParameterError(path, problem)
+
+
+def message_of(error: Exception) -> str:
+    """Return an error with the database's message, without the statement and its values."""
+    original = getattr(error, "orig", None) if isinstance(error, SQLAlchemyError) else error
+    diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details
+    message = getattr(diagnosis, "message_primary", None) or str(original or "") or type(error).__name__
+    return f"database: {message.splitlines()[0]}"
 
 
 def open_engine(

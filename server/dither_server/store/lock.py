@@ -14,7 +14,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from .errors import StoreError
+from .engine import StoreError
 
 if sys.platform != "win32":
     import fcntl

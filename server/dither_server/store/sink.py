@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 
 from prometheus_client.core import GaugeMetricFamily
 
-from .counting.uploads import Upload, UploadOutcome
-from .tables.tallies import Refusal
+from .tallies import Refusal
+from .uploads import Upload, UploadOutcome
 
 _PACKAGE = "dither_spool.seam"
 

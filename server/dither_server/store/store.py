@@ -13,14 +13,12 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids import Expiry, count_ids
-from .counting.folds import Folds, days_counted_both_ways
-from .counting.uploads import Upload, UploadOutcome, count
 from .database import Condition, Database, bytes_of, disk_of
-from .engine import LOCK_WAIT, sqlite_path
-from .errors import RacedError
-from .tables.definitions import Definitions, register
-from .tables.schema import IDENTITY
-from .tables.tallies import (
+from .definitions import Definitions, register
+from .engine import LOCK_WAIT, RacedError, sqlite_path
+from .folds import Folds
+from .schema import IDENTITY
+from .tallies import (
     Days,
     Estimates,
     Places,
@@ -35,7 +33,8 @@ from .tables.tallies import (
     read_stored_rows,
     read_tally,
 )
-from .tables.tokens import Tokens
+from .tokens import Tokens
+from .uploads import Upload, UploadOutcome, count
 
 T = TypeVar("T")
 
@@ -94,25 +93,25 @@ class History:
 
     def strata(self) -> Counter[int]:
         """Return the reports of each stratum, by its place."""
-        found: Counter[int] = Counter()
-        for places in self.reports.values():
-            found.update(places)
-        return found
+        reports: Counter[int] = Counter()
+        for by_place in self.reports.values():
+            reports.update(by_place)
+        return reports
 
     def slice(self, since: date | None, until: date | None, places: Places = None) -> Slice:
         """Return what was collected on these days, both included, in these strata."""
         reports = tuple(_by_day(self.reports, since, until, places).items())
-        ours = None if places is None else tuple(places)
-        found = Slice(self.version, since, until, ours, reports, (), None, self.purges)
+        chosen = None if places is None else tuple(places)
+        unsealed = Slice(self.version, since, until, chosen, reports, (), None, self.purges)
         refused: Counter[str] = Counter()
-        for _, kinds in _within(self.refused, *found.days):
+        for _, kinds in _within(self.refused, *unsealed.days):
             refused.update(kinds)
         sealed = None
         for _, parts in _within(self.sealed, since, until):
-            for place, one in parts.items():
+            for place, part in parts.items():
                 if places is None or place in places:
-                    sealed = one.plus(sealed)
-        return found._replace(refused=tuple(sorted(refused.items())), sealed=sealed)
+                    sealed = part.plus(sealed)
+        return unsealed._replace(refused=tuple(sorted(refused.items())), sealed=sealed)
 
 
 class Snapshot:
@@ -143,10 +142,10 @@ class Snapshot:
         return read_tally(self._connection, metric, since, until, places)
 
 
-def _nested(found: Mapping[tuple[date, int], T]) -> dict[date, dict[int, T]]:
+def _nested(flat: Mapping[tuple[date, int], T]) -> dict[date, dict[int, T]]:
     by_day: defaultdict[date, dict[int, T]] = defaultdict(dict)
-    for (day, place), one in found.items():
-        by_day[day][place] = one
+    for (day, place), value in flat.items():
+        by_day[day][place] = value
     return dict(by_day)
 
 
@@ -191,8 +190,16 @@ class Store(Database):
 
     def condition(self) -> Condition:
         """Return the size of the database and the free space on its disk."""
+        path = sqlite_path(self._engine)
         with self._transaction() as connection:
-            return _condition_of(connection)
+            ids = count_ids(connection)
+            if path is None:
+                size = int(connection.scalars(sa.select(sa.func.pg_database_size(sa.func.current_database()))).one())
+                version = str(connection.exec_driver_sql("SHOW server_version").scalar())
+                return Condition(f"postgresql {version.partition(' ')[0]}", size, None, ids, None)
+            version = str(connection.scalar(sa.select(sa.func.sqlite_version())))
+        wal = bytes_of(path.with_name(path.name + "-wal"))
+        return Condition(f"sqlite {version}", bytes_of(path) + wal, wal, ids, disk_of(path))
 
     def register(self, metrics: Collection[Metric]) -> None:
         """Store the definitions of these versions. What numbers depend on cannot change within a version."""
@@ -266,25 +273,7 @@ class Store(Database):
         """Return the counts of sealed reports of a metric version on these days, or None without any."""
         return self.history(metric, since, until).slice(since, until, places).sealed
 
-    def counted_both_ways(self, since: date) -> list[date]:
-        """Return the days, from ``since`` on, with reports counted by a fold and others by a collector itself."""
-        with self._transaction() as connection:
-            return days_counted_both_ways(connection, since)
-
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches."""
         with self._transaction(write=True) as connection:
             add_refusals(connection, refused, shard)
-
-
-def _condition_of(connection: sa.Connection) -> Condition:
-    """Return the condition of a database."""
-    ids = count_ids(connection)
-    path = sqlite_path(connection.engine)
-    if path is None:
-        size = connection.execute(sa.select(sa.func.pg_database_size(sa.func.current_database()))).scalar_one()
-        version = str(connection.exec_driver_sql("SHOW server_version").scalar())
-        return Condition(f"postgresql {version.partition(' ')[0]}", int(size), None, ids, None)
-    version = str(connection.scalar(sa.select(sa.func.sqlite_version())))
-    wal = bytes_of(path.with_name(path.name + "-wal"))
-    return Condition(f"sqlite {version}", bytes_of(path) + wal, wal, ids, disk_of(path))

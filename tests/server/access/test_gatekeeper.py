@@ -14,9 +14,8 @@ from flask import Flask
 from werkzeug.routing import Rule
 from werkzeug.test import EnvironBuilder, TestResponse
 
-from dither_server.access.gatekeeper import Gatekeeper, Role, digest_of, draw_token
-from dither_server.access.roles import OPEN
-from dither_server.access.tokens import KnownTokens
+from dither_server.access.gatekeeper import Gatekeeper
+from dither_server.access.tokens import OPEN, KnownTokens, Role, digest_of, draw_token
 from dither_server.api.routes import routes
 from dither_server.api.routing import Route
 from dither_server.app import collector_of, create_app

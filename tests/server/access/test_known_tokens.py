@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
 from server.cli.invoking import invoke, told
@@ -36,6 +36,7 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
         assert {token.digest for token in store.tokens.all()} == {digest_of(drawn), digest_of(other)}
     assert drawn.encode() not in b"".join(path.read_bytes() for path in folder.glob("dither.db*"))
     identifier = next(line.split()[0] for line in listed.splitlines() if " read " in line)
+    assert identifier == digest_of(drawn).hex()[:12]
     assert invoke(folder, "token", "revoke", identifier).exit_code == 0
     assert " read " not in invoke(folder, "token", "list").stdout
 

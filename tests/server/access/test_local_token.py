@@ -10,8 +10,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from dither_server.access.gatekeeper import Role
-from dither_server.access.tokens import LocalToken
+from dither_server.access.tokens import LocalToken, Role
 from dither_server.app import collector_of, create_app
 from server.collecting import batch, config, problem
 

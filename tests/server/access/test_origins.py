@@ -112,16 +112,3 @@ def test_a_request_without_an_origin_is_of_no_page_and_any_other_is_refused() ->
     ):
         with pytest.raises(Problem):
             origins.admit(origin)
-
-
-def test_only_a_listed_page_may_read_the_answer() -> None:
-    origins = Origins((APP,))
-    assert dict(origins.headers(APP)) == {
-        "Access-Control-Allow-Origin": APP,
-        "Access-Control-Expose-Headers": "Retry-After",
-        "Vary": "Origin",
-    }
-    for other in (None, "null", "https://app.example.", "*"):
-        assert origins.headers(other) == (("Vary", "Origin"),)
-    assert NO_ORIGINS.headers(None) == ()  # as if there were no pages
-    assert NO_ORIGINS.headers(APP) == (("Vary", "Origin"),)

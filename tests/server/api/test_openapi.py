@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.api import schemas
 from dither_server.api.routes import routes
 from dither_server.api.routing import openapi

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.store import StoredToken, StoreError
 from dither_shared import parse_metrics

@@ -10,8 +10,7 @@ from flask import Blueprint, Flask
 from werkzeug.datastructures import MultiDict
 from werkzeug.routing import Rule
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
-from dither_server.access.roles import OPEN
+from dither_server.access.tokens import OPEN, Role, digest_of, draw_token
 from dither_server.api.routing import HTML, as_json, declared
 from dither_server.app import collector_of, create_app
 from dither_server.reading.parameters import COUNT, TEXTS, Parameters, one_of

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
-from dither_server.cli.examination import machine
+from dither_server.access.tokens import Role, digest_of, draw_token
+from dither_server.cli.examination import database
 from dither_server.cli.examination.findings import CheckResult, Level
 from dither_server.cli.main import cli
 from dither_server.store import Store, StoredToken
@@ -31,8 +31,8 @@ class Usage(NamedTuple):
 
 def usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine be a usual one: that which runs the tests is not the one under test."""
-    monkeypatch.setattr(machine, "fsync_times", lambda _: [0.001, 0.002, 0.004])
-    monkeypatch.setattr(machine, "file_system_of", lambda _: "ext4")
+    monkeypatch.setattr(database, "fsync_times", lambda _: [0.001, 0.002, 0.004])
+    monkeypatch.setattr(database, "file_system_of", lambda _: "ext4")
     usage = Usage(100e9, 50e9, 50e9)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 

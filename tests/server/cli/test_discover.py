@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from dither_server.app import collector_of, create_app
-from dither_server.cli.discover import shown_on
+from dither_server.cli.analysis import shown_on
 from dither_server.store import Store
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS, METRICS_TOML, TODAY, config, rows_of, upload

@@ -55,14 +55,6 @@ def test_json_of_the_doctor_lists_its_findings(folder: Path) -> None:
     assert all(finding.keys() == {"level", "about", "text", "advice"} for finding in told["findings"])
 
 
-def test_pages_that_cannot_report_are_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DITHER_ORIGINS", "https://app.example")
-    said = "configuration: origins: pages of https://app.example send no token"
-    assert [said in line for line in found(doctor(folder), "warning")].count(True) == 1
-    monkeypatch.setenv("DITHER_OPEN", "report")
-    assert not [line for line in found(doctor(folder), "warning") if "pages of" in line]
-
-
 def test_doctor_modifies_nothing_of_a_stopped_collector(folder: Path) -> None:
     before, when = traces(folder), folder.stat().st_mtime_ns
     assert doctor(folder).exit_code == 1

@@ -11,7 +11,7 @@ from click.testing import Result
 from dither_server.cli.examination.configuration import in_configuration
 from dither_server.cli.examination.database import in_field
 from dither_server.cli.examination.findings import CheckResult, Level
-from dither_server.ingest.sealed.key_file import KeyFile
+from dither_server.ingest.seal_keys import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
 from dither_shared.seal_key import SUITES
@@ -76,7 +76,7 @@ def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
 
 
 def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
+    monkeypatch.setattr("dither_server.ingest.hpke.find_spec", lambda _: None)
     for command in ("create", "rotate"):
         assert "pip install 'dither[server,sealed]'" in told(invoke(folder, "key", command))
     keep(folder / "seal-keys.json")
@@ -102,7 +102,7 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
         CheckResult(Level.OK, "configuration", "seal keys in the file: 2; metrics.toml names none in [seal]")
     ]
     with monkeypatch.context() as patch:
-        patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
+        patch.setattr("dither_server.ingest.hpke.find_spec", lambda _: None)
         (without,) = of_seals(folder, **asked)
         assert (without.level, "pip install 'dither[server,sealed]'" in without.text) == (Level.PROBLEM, True)
     if os.name == "posix":

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from dither_server.cli.options import CommandError
-from dither_server.cli.watch import Webhook
+from dither_server.cli.watch import _Webhook
 from dither_server.store import Store
 from dither_shared import ParameterError
 from server.cli.invoking import invoke, told
@@ -135,19 +135,19 @@ def test_a_webhook_is_told_of_a_change_alone(watched: Path) -> None:
 def test_a_webhook_is_tried_again_after_failures_and_not_after_a_refusal() -> None:
     waits: list[float] = []
     with hook(answer(503), answer(429), answer(200)) as (url, received):
-        Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
+        _Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
     assert (len(received), waits) == (3, [1.0, 2.0])
     with (
         hook(answer(404)) as (url, received),
         pytest.raises(CommandError, match=r"127\.0\.0\.1 answered 404") as raised,
     ):
-        Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
+        _Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
     assert len(received) == 1
     assert "services" not in str(raised.value)
     with hook(answer(500), b"SSH-2.0\r\n") as (url, _), pytest.raises(CommandError, match="the answer is not HTTP"):
-        Webhook.parse(url).post({"text": "x"}, tries=2, wait=noted(waits))
+        _Webhook.parse(url).post({"text": "x"}, tries=2, wait=noted(waits))
     with hook(answer(302)) as (url, received), pytest.raises(CommandError, match="answered 302"):
-        Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
+        _Webhook.parse(url).post({"text": "x"}, wait=noted(waits))
     assert len(received) == 1
 
 
@@ -156,7 +156,7 @@ def test_a_webhook_that_never_answers_costs_its_tries_and_no_more() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(CommandError, match=r"no complete answer within 0\.05 seconds") as raised:
-            Webhook.parse(url).post({"text": "x"}, wait=noted(waits), seconds=0.05)
+            _Webhook.parse(url).post({"text": "x"}, wait=noted(waits), seconds=0.05)
     assert raised.value.exit_code == 1
     assert waits == [1.0, 2.0]
 
@@ -166,11 +166,11 @@ def test_the_longest_wait_is_bounded() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(CommandError, match="cannot be reached"):
-        Webhook.parse(url).post({"text": "x"}, tries=8, wait=noted(waits))
+        _Webhook.parse(url).post({"text": "x"}, tries=8, wait=noted(waits))
     assert waits == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_webhook_without_encryption_is_for_this_machine_alone() -> None:
-    assert Webhook.parse("http://127.0.0.1:1/x").query == ""
+    assert _Webhook.parse("http://127.0.0.1:1/x").query == ""
     with pytest.raises(ParameterError, match="not encrypted"):
-        Webhook.parse("http://10.0.0.1/x")
+        _Webhook.parse("http://10.0.0.1/x")

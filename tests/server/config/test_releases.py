@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.app import collector_of, create_app
-from dither_server.config.releases import Release, Releases
+from dither_server.config.settings import Release, Releases
 from dither_server.config.sources import COLLECTOR
 from dither_server.reading.summaries.view import markers_of
 from dither_shared import ParameterError

@@ -2,44 +2,51 @@
 
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dither_server.access.gatekeeper import Role
 from dither_server.access.origins import Origins
-from dither_server.config.releases import Releases
-from dither_server.config.settings import Config
-from dither_server.config.sources import SETTINGS, configured, describe, resolve
+from dither_server.access.tokens import Role
+from dither_server.config.settings import Config, Releases
+from dither_server.config.sources import COLLECTOR
 from dither_server.tally.retention import Retention
 from dither_shared import ParameterError
-from server.collecting import METRICS
 
 NEEDED = {"DITHER_METRICS": "m.toml", "DITHER_DB": "sqlite:///d.db"}
 
 
+def configured(*given: Any) -> Config:
+    """Return the configuration of these flags, variables and file."""
+    return COLLECTOR.configured(COLLECTOR.resolve(*given))
+
+
 def test_defaults_are_the_dataclasss_own() -> None:
-    assert configured(resolve({}, NEEDED)) == Config(metrics="m.toml", db="sqlite:///d.db")
+    assert configured({}, NEEDED) == Config(metrics="m.toml", db="sqlite:///d.db")
 
 
 def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text('port = 1\nthreads = 2\nhorizon = 60\nopen = ["read"]\ntrust_loopback = false\n', encoding="utf-8")
     environment = NEEDED | {"DITHER_CONFIG": str(file), "DITHER_PORT": "3", "DITHER_THREADS": "4", "DITHER_HOST": ""}
-    config = configured(resolve({"port": "5", "threads": None}, environment))
+    config = configured({"port": "5", "threads": None}, environment)
     assert (config.port, config.threads, config.horizon, config.host) == (5, 4, 60, "127.0.0.1")
     assert (config.open, config.trust_loopback) == (frozenset({Role.READ}), False)
-    assert configured(resolve({}, environment | {"DITHER_OPEN": "report, read"})).open == {Role.REPORT, Role.READ}
+    assert configured({}, environment | {"DITHER_OPEN": "report, read"}).open == {
+        Role.REPORT,
+        Role.READ,
+    }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", COLLECTOR.settings)
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
     """And a wrong value is told with its source, so that none is ignored."""
     variable = f"DITHER_{name.upper()}"
-    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention | Origins | Releases):
+    if isinstance(COLLECTOR.settings[name].default, int | float | frozenset | Retention | Origins | Releases):
         with pytest.raises(ParameterError, match=variable):
-            resolve({}, NEEDED | {variable: "nonsense"})
+            COLLECTOR.resolve({}, NEEDED | {variable: "nonsense"})
     else:
-        found = resolve({}, NEEDED | {variable: "text"})[name]
+        found = COLLECTOR.resolve({}, NEEDED | {variable: "text"})[name]
         assert found is not None
         assert (found.value, found.source) == ("text", variable)
 
@@ -53,6 +60,7 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("port = 1.5", "port: not a whole number"),
         ("lock_wait = 'long'", "lock_wait: not a number"),
         ("lock_wait = -1", "lock_wait: -1.0 is not positive"),
+        ("queue_limit = 0", "queue_limit: 0 is not positive"),
         ("lock_wait = nan", "lock_wait: nan is not positive"),
         ("request_seconds = inf", "request_seconds: inf is not finite"),
         ("host = 1", "host: not a string"),
@@ -74,7 +82,7 @@ def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) ->
     file = tmp_path / "c.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError) as error:
-        configured(resolve({}, NEEDED, str(file)))
+        configured({}, NEEDED, str(file))
     assert what in str(error.value)
     assert "c.toml" in str(error.value)
 
@@ -84,12 +92,7 @@ def test_missing_database_is_refused_with_an_example() -> None:
         ParameterError,
         match=r"DITHER_DB: not set; set it, --db, or db in a collector\.toml here, for example sqlite:///",
     ):
-        configured(resolve({"metrics": "m.toml"}, {}))
-
-
-def test_queue_limit_of_0_is_refused() -> None:
-    with pytest.raises(ParameterError, match="queue_limit: 0 is not positive"):
-        Config(metrics=METRICS, db="sqlite:///x.db", queue_limit=0)
+        configured({"metrics": "m.toml"}, {})
 
 
 @pytest.mark.parametrize(
@@ -102,22 +105,10 @@ def test_queue_limit_of_0_is_refused() -> None:
 def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> None:
     file, today = tmp_path / "c.toml", date(2026, 11, 20)
     file.write_text(text, encoding="utf-8")
-    retention = configured(resolve({}, NEEDED, str(file))).retention
+    retention = configured({}, NEEDED, str(file)).retention
     assert str(retention) == "400 days, theme = 90 days, crash = 1 day"
     assert Retention.read(str(retention), "") == retention
     kept = [retention.before(name, today) for name in ("crash", "theme", "other")]
     assert kept == [today - timedelta(days=days) for days in (1, 90, 400)]
     assert Retention.read("theme = 90 days", "").before("other", today) is None
-    assert configured(resolve({}, NEEDED)).retention.before("theme", today) is None
-
-
-def test_origins_are_listed_in_the_file_or_with_commas(tmp_path: Path) -> None:
-    file, pages = tmp_path / "c.toml", ("https://app.example", "http://localhost:3000")
-    file.write_text('origins = ["https://app.example", "http://localhost:3000"]', encoding="utf-8")
-    for found in (
-        resolve({}, NEEDED, str(file)),
-        resolve({}, NEEDED | {"DITHER_ORIGINS": ",".join(pages)}),
-        resolve({"origins": ", ".join(pages)}, NEEDED | {"DITHER_ORIGINS": "https://other.example"}),
-    ):
-        assert configured(found).origins == Origins(pages)
-        assert describe(found)["origins"]["value"] == list(pages)
+    assert configured({}, NEEDED).retention.before("theme", today) is None

@@ -10,10 +10,9 @@ import pytest
 
 from dither_server.ingest.committer import ReportCommitter
 from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
-from dither_server.tally.tally import Tally
 from dither_serving.committer import QueueFullError
 from dither_serving.settings import ServerSettings
-from server.collecting import COUNTED, THEME, TODAY, same, upload
+from server.collecting import COUNTED, THEME, TODAY, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
@@ -165,15 +164,6 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
 
 def test_committer_that_never_started_closes_at_once() -> None:
     ReportCommitter(Gate(), lambda: TODAY, ServerSettings()).close()
-
-
-def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
-    committer = ReportCommitter(store, lambda: TODAY, ServerSettings(queue_limit=1000, group_limit=7))
-    uploads = [upload() for _ in range(5)]
-    answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
-    assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
-    committer.close()
-    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
 
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from server.collecting import (
     METRICS,
     METRICS_TOML,
     MOBILE,
-    OPEN,
     STRATA,
     STRATA_TOML,
     THEME,
@@ -34,7 +33,7 @@ from server.collecting import (
     rows_of,
     same,
 )
-from server.database import full_disk, url_of
+from server.database import url_of
 from server.ingest.posting import JSON, changed, post
 
 
@@ -52,14 +51,6 @@ def test_a_retry_gets_the_same_answer_and_counts_once(door: FlaskClient, app: Fl
     answers = [post(door, body) for _ in range(3)]
     assert [(one.status_code, one.data) for one in answers] == [(202, answers[0].data)] * 3
     assert collector_of(app).store.tally(THEME).total == 3
-
-
-def test_another_body_under_the_same_id_is_acknowledged_and_not_counted(door: FlaskClient, app: Flask) -> None:
-    first = batch()
-    for one in (first, batch(rows=rows_of(THEME, 4), name=first.batch), batch(MOBILE, b"\x00", first.batch)):
-        assert post(door, one.encode()).status_code == 202
-    assert collector_of(app).store.tally(THEME).total == 3
-    assert collector_of(app).store.tally(MOBILE).total == 0
 
 
 @pytest.fixture
@@ -182,19 +173,6 @@ def test_report_that_is_not_committed_is_not_acknowledged_and_may_come_again(
     assert post(app.test_client(), batch().encode()).status_code == 202
     collector.close()
     assert problem(post(app.test_client(), batch().encode())) == (503, "unavailable")
-
-
-def test_full_disk_is_answered_503_until_there_is_room(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
-    store = collector_of(app).store
-    body = batch(OPEN, rows_of(OPEN, 800)).encode()
-    assert post(door, batch().encode()).status_code == 202
-    with full_disk(url_of(tmp_path)):
-        response = post(door, body)
-        assert problem(response) == (503, "unavailable")
-        assert int(response.headers["Retry-After"]) > 0
-        assert store.tally(OPEN).total == 0
-    assert post(door, body).status_code == 202
-    assert store.tally(OPEN).total == 800
 
 
 def test_unexpected_error_is_answered_500_and_logged(

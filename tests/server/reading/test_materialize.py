@@ -91,7 +91,7 @@ def test_failed_write_leaves_the_former_estimates(store: Store, view: sqlite3.Co
     before = view.execute(SELECT).fetchall()
     basis = store.estimates.bases(THEME.version)[TODAY]
     with pytest.raises(KeyError):
-        store.estimates.write(THEME.version, TODAY, basis._replace(reports=51), "shares", [{"value": "no numbers"}])
+        store.estimates.write(THEME.version, TODAY, (51, basis[1]), "shares", [{"value": "no numbers"}])
     assert view.execute(SELECT).fetchall() == before
     assert store.estimates.bases(THEME.version) == {TODAY: basis}
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from dither_server.cli.main import cli
 from dither_server.store import Store, StoreError, back_up
-from dither_server.store.migrate import COLLECTOR
+from dither_server.store.database import COLLECTOR
 from dither_shared import ParameterError
 from forkserver import run
 from server.collecting import COUNTED, METRICS, THEME, TODAY, batch, environment, running, upload

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dither_server.store import Store
-from dither_server.store.counting.uploads import add_counts
 from dither_server.store.removal import Housekeeper
+from dither_server.store.uploads import add_counts
 from dither_server.tally.blocks import add_blocks, to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.retention import Retention
@@ -107,7 +107,7 @@ def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
         add_blocks(*blocks)
         any_store.days.close(VERSION, ago(9))  # as the housekeeper of another process would
 
-    monkeypatch.setattr("dither_server.store.tables.tallies.add_blocks", closing)
+    monkeypatch.setattr("dither_server.store.tallies.add_blocks", closing)
     read = any_store.tally(VERSION)
     assert any_store.days.open(VERSION.version, TODAY) == []
     assert same(read, right)

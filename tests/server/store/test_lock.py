@@ -12,7 +12,7 @@ import pytest
 from dither_server.store import Store, StoreError
 from dither_server.store.lock import ProcessLock
 from forkserver import start
-from server.collecting import TODAY, upload
+from server.collecting import TODAY, at_once, upload
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="flock is of POSIX")
 
@@ -27,7 +27,7 @@ def waiters() -> set[threading.Thread]:
 def test_file_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     lock, inside, most = ProcessLock(tmp_path / "lock"), 0, 0
 
-    def work() -> None:
+    def work(_: int) -> None:
         nonlocal inside, most
         for _ in range(50):
             with lock.held(PATIENCE):
@@ -35,11 +35,7 @@ def test_file_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
                 most = max(most, inside)
                 inside -= 1
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, *range(4))
     assert (inside, most) == (0, 1)
 
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from dither_server.store import Store
-from dither_server.store.migrate import COLLECTOR, migrate
+from dither_server.store.database import COLLECTOR, migrate
 from dither_shared import ParameterError
 from server.database import connected, execute, listening, url_of
 

@@ -2,8 +2,7 @@
 
 import random
 import re
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -17,19 +16,20 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.exports import refresh
-from dither_server.store import Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload, UploadOutcome
+from dither_server.store import Refusal, Sealed, Sealing, Store, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
     COUNTED,
     DISABLED,
     EMPTY,
-    LAYOUT,
     METRICS,
     THEME,
     TODAY,
     VERSION,
+    at_once,
     batch,
+    by_kind,
     config,
     rows_of,
     same,
@@ -72,20 +72,11 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
     assert pg.doubts() == []
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
-    assert pg.refusals.by_kind("theme", TODAY, TODAY) == {"malformed": 6}
+    assert by_kind(pg, "theme") == {"malformed": 6}
     assert pg.refusals.read() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
     assert pg.definitions.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
     assert pg.definitions.enable("theme", THEME.version) == [THEME.version]
-
-
-def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
-    pg.register([LAYOUT])
-    one = upload(LAYOUT, stratum=4)
-    assert pg.commit([one, upload(LAYOUT, one.rows, one.batch, stratum=5)], TODAY, SHARD) == [COUNTED] * 2
-    assert pg.commit([upload(LAYOUT, stratum=0), upload(LAYOUT, stratum=4)], TODAY, SHARD) == [COUNTED] * 2
-    assert pg.history(LAYOUT).strata() == {0: 3, 4: 6}
-    assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
 
 
 def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
@@ -116,75 +107,62 @@ def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
 def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
     failed: list[Exception] = []
 
-    def start() -> None:
+    def start(_: int) -> None:
         try:
             with closing(Store(url)) as store:
                 store.ping()
         except Exception as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(start, *range(4))
     assert failed == []
+
+
+def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tuple[list[UploadOutcome], list[str]]:
+    """Commit from four processes' stores at once, each its groups; return all outcomes, and what had to be repeated."""
+    outcomes: list[UploadOutcome] = []
+    troubles: list[str] = []
+
+    def write(turn: int) -> None:
+        with closing(Store(url)) as store:
+            for group in groups(turn):
+                while True:
+                    try:
+                        outcomes.extend(store.commit(group, TODAY, bytes([turn]) * 16))
+                        break
+                    except StoreError as error:  # raced too often; a device or relay would come again
+                        troubles.append(str(error))
+
+    at_once(write, *range(4))
+    return outcomes, troubles
 
 
 def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
     """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
     uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
-    answers: list[UploadOutcome] = []
 
-    def write(turn: int) -> None:
+    def groups(turn: int) -> Iterator[list[Upload]]:
         ordered = uploads[turn * 10 :] + uploads[: turn * 10]
-        with closing(Store(url)) as store:
-            for start in range(0, 40, 4 + turn):
-                group = ordered[start : start + 4 + turn]
-                while True:
-                    try:
-                        answers.extend(store.commit(group, TODAY, bytes([turn]) * 16))
-                        break
-                    except StoreError:  # raced too often; a device would come again
-                        continue
+        return (ordered[start : start + 4 + turn] for start in range(0, 40, 4 + turn))
 
-    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [COUNTED] * 160
+    assert committed(url, groups)[0] == [COUNTED] * 160
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
 
 def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) -> None:
     """Four processes get bodies that share rows, in different orders and groups."""
     rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
-    outcomes: list[set[UploadOutcome]] = []
-    troubles: list[str] = []
 
     def body(chance: random.Random) -> Upload:
         ids = chance.sample(sorted(rows), 30)
         return Upload(chance.randbytes(16), THEME, b"".join(map(rows.__getitem__, ids)), 0, Sealing(tuple(ids), 30, 0))
 
-    def write(turn: int) -> None:
+    def groups(turn: int) -> Iterator[list[Upload]]:
         chance = random.Random(turn)
-        with closing(Store(url)) as store:
-            for _ in range(10):
-                group = [body(chance) for _ in range(chance.randint(1, 4))]
-                while True:
-                    try:
-                        outcomes.append(set(store.commit(group, TODAY, bytes([turn]) * 16)))
-                        break
-                    except StoreError as error:  # raced too often; a relay would come again
-                        troubles.append(str(error))
+        return ([body(chance) for _ in range(chance.randint(1, 4))] for _ in range(10))
 
-    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert outcomes == [{COUNTED}] * 40
+    outcomes, troubles = committed(url, groups)
+    assert set(outcomes) == {COUNTED}
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(rows.values())))
     told = pg.sealed(THEME)
     assert told is not None
@@ -224,18 +202,6 @@ def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
     assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
-
-
-def test_tokens_end_and_show_their_last_use(pg: Store) -> None:
-    old, new = StoredToken(b"o" * 32, "read", "Ann", TODAY), StoredToken(b"n" * 32, "read", "Ann", TODAY, TODAY)
-    pg.tokens.add(old)
-    pg.tokens.rotate(old.digest, new, TODAY)
-    for day in (TODAY, TODAY - timedelta(days=1)):
-        pg.tokens.note_uses([old.digest], day)
-    assert {one.identifier: (one.expires, one.used) for one in pg.tokens.all()} == {
-        old.identifier: (TODAY, TODAY),
-        new.identifier: (TODAY, None),
-    }
 
 
 def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:

@@ -19,7 +19,18 @@ from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import Metric, parse_metrics
 from server.cli.invoking import told
-from server.collecting import COUNTED, METRICS, MOBILE, THEME, TODAY, config, environment, rows_of, running, upload
+from server.collecting import (
+    COUNTED,
+    METRICS,
+    MOBILE,
+    THEME,
+    TODAY,
+    by_kind,
+    config,
+    environment,
+    rows_of,
+    upload,
+)
 from server.database import execute, listening, url_of
 
 SHARD = b"s" * 16
@@ -109,7 +120,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert (done.exit_code, done.stdout, done.stderr) == (0, dry.stdout, "removed\n")
     assert ends(filled, THEME) == (ago(6), TODAY)
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
-    assert filled.refusals.by_kind("theme") == {"malformed": 7}
+    assert by_kind(filled, "theme") == {"malformed": 7}
     assert ("theme", str(ago(7))) not in viewed(tmp_path)
     assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(tmp_path)
     assert list(refresh(filled, THEME)) == []
@@ -130,10 +141,10 @@ def test_versions_and_whole_metrics_are_removed_and_stay_registered(filled: Stor
     filled.commit([upload(NEWER, rows_of(NEWER, 5, value="dark"))], TODAY, SHARD)
     assert purge(tmp_path, "--metric", "theme", "--version", NEWER.version, "--yes").exit_code == 0
     assert (filled.tally(NEWER).total, filled.tally(THEME).total) == (0, 30)
-    assert filled.refusals.by_kind("theme") == {"malformed": 10}
+    assert by_kind(filled, "theme") == {"malformed": 10}
     assert purge(tmp_path, "--metric", "theme", "--metric", "mobile", "--yes").exit_code == 0
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (0, 0)
-    assert filled.refusals.by_kind("theme") == {}
+    assert by_kind(filled, "theme") == {}
     assert filled.definitions.versions("theme") == sorted([THEME.version, NEWER.version])
     assert filled.commit([upload()], TODAY, SHARD) == [COUNTED]  # it is collected as before
     assert filled.tally(THEME).total == 3
@@ -193,7 +204,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
     keeper.look()
     assert ends(filled, THEME) == (ago(3), TODAY)
     assert ends(filled, MOBILE) == (ago(8), TODAY)
-    assert (filled.refusals.by_kind("theme"), filled.refusals.by_kind("")) == ({"malformed": 4}, {"malformed": 9})
+    assert (by_kind(filled, "theme"), by_kind(filled, "")) == ({"malformed": 4}, {"malformed": 9})
     assert viewed(tmp_path) & {("theme", str(ago(4))), ("mobile", str(ago(9)))} == set()
     assert f"removed 6 days of theme {THEME.version}, {ago(9)} to {ago(4)}" in caplog.text
     filled.commit([upload()], ago(9), SHARD)
@@ -207,7 +218,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
 def test_metric_without_a_retention_is_kept(filled: Store, tmp_path: Path) -> None:
     housekeeper(tmp_path, "theme = 3 days", [TODAY]).look()
     assert (ends(filled, THEME), ends(filled, MOBILE)) == ((ago(3), TODAY), (ago(9), TODAY))
-    assert filled.refusals.by_kind("") == {"malformed": 10}
+    assert by_kind(filled, "") == {"malformed": 10}
 
 
 def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
@@ -265,21 +276,6 @@ def test_collector_removes_old_days_at_its_start(
         assert names.count("dither-housekeeper") == 1
     assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]
     assert ends(filled, THEME) == (ago(3), TODAY)
-
-
-def test_collector_process_applies_its_retention(tmp_path: Path) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        store.register(METRICS.values())
-        for day in (date(2020, 1, 1), date.today() - timedelta(days=1)):  # noqa: DTZ011  # a day, whose own does not matter
-            store.commit([upload()], day, SHARD)
-    with running(tmp_path, "--retention", "400 days") as (_, process):
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if "retention" in line)
-        assert f"removed 1 day of theme {THEME.version}" in line
-        process.terminate()
-        process.communicate(timeout=20)
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        assert store.tally(THEME).total == 3
 
 
 def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: Path) -> None:

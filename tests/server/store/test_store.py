@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy
 
 from dither_server.store import Refusal, Store, StoredToken, StoreError
-from dither_server.store.counting.uploads import count
-from dither_server.store.errors import RacedError
-from dither_server.store.tables.definitions import register
+from dither_server.store.definitions import register
+from dither_server.store.engine import RacedError
+from dither_server.store.uploads import count
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (

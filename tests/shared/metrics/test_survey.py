@@ -2,7 +2,7 @@
 
 import pytest
 
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_shared import ParameterError, parse_metrics
 from dither_shared.metrics.survey import Survey
 

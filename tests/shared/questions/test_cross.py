@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_shared import Metric, ParameterError, parse_metrics
 from shared import odd
 

@@ -10,20 +10,19 @@ from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
-from ...access.gatekeeper import Role
+from ...access.tokens import Role
 from ...analysis.population import Population
 from ...analysis.shuffling.mixed import require_mixed
 from ...config.settings import Config
-from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
-from ...ingest.sealed.key_file import KeyFile
-from ...ingest.sealed.keyring import Keyring
+from ...config.sources import COLLECTOR
+from ...ingest.seal_keys import KeyFile
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL
-from ..startup import mute_pages, roles_of, shut_out
+from ..run import mute_pages, roles_of, shut_out
 from .findings import CheckResult, ok, problem, warning
 
-_OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
+_OTHERS = {COLLECTOR.file_variable, "DITHER_TOKEN"}
 """Variables that are not settings: where the settings are, and the token of ``doctor``."""
 
 _SOON = timedelta(days=14)
@@ -75,7 +74,7 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
             yield _ok("the database answers")
             database = store.identity()
             yield from (_warning(text) for text in store.doubts())
-            if days := store.counted_both_ways(config.today() - _RECENT):
+            if days := store.folds.counted_both_ways(config.today() - _RECENT):
                 yield _warning(_BOTH_WAYS.format(" and ".join(map(str, days))))
             names = {version: name for name, version in store.definitions.registered()}
             known = {*metrics, *names.values(), ALL}
@@ -117,7 +116,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult
     if not named and not file.state:
         return
     try:
-        ours = {key.fingerprint for key in Keyring(file).known()}
+        ours = {key.fingerprint for key in file.known()}
     except ParameterError as error:
         yield _problem(f"seal_keys: {error}")
         return
@@ -133,7 +132,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult
 
 def _misspelt(environment: Iterable[str]) -> Iterator[CheckResult]:
     """Find environment variables that look like settings but are not."""
-    known = {*_OTHERS, *map(variable_of, SETTINGS)}
+    known = {*_OTHERS, *map(COLLECTOR.variable_of, COLLECTOR.settings)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:
             yield _warning(f"{name}: not a setting, and ignored{did_you_mean(name, known)}")

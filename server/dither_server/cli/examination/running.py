@@ -13,8 +13,8 @@ from dither_shared import VERSION, Metric, ParameterError
 from dither_shared.bounded_http import HttpAnswer
 
 from ...config.settings import Config
+from .database import compared
 from .findings import CheckResult, Level, ok, problem, warning
-from .machine import compared
 
 _MOST = 200
 """Metrics that are asked about."""

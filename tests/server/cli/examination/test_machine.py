@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.cli.examination import machine
-from dither_server.cli.examination.database import in_field
+from dither_server.cli.examination import database
+from dither_server.cli.examination.database import compared, file_system_of, fsync_times, in_field, on_machine
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.machine import compared, file_system_of, fsync_times, on_machine
 from dither_server.store import Refusal, Store
 from server.cli.doctoring import Usage, levels, usual_disk
 from server.collecting import THEME, TODAY, upload
@@ -33,11 +32,11 @@ def test_full_disks_slow_disks_and_unsafe_file_systems_are_named(
             assert levels(on_machine(tmp_path), "disk")[0][1] is level, free
     for name, expected in (("ext4", []), ("", []), ("tmpfs", [problem]), ("nfs4", [problem]), ("overlay", [warning])):
         with monkeypatch.context() as patch:
-            patch.setattr(machine, "file_system_of", lambda _, name=name: name)
+            patch.setattr(database, "file_system_of", lambda _, name=name: name)
             assert [level for _, level in levels(on_machine(tmp_path), "disk")][1:] == expected, name
     for seconds, level in ((4e-7, warning), (1e-4, ok), (4e-3, ok), (0.1, warning)):
         with monkeypatch.context() as patch:
-            patch.setattr(machine, "fsync_times", lambda _, seconds=seconds: [seconds] * 10 + [1.0])
+            patch.setattr(database, "fsync_times", lambda _, seconds=seconds: [seconds] * 10 + [1.0])
             assert levels(on_machine(tmp_path), "fsync")[0][1] is level, seconds
 
 

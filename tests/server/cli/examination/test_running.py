@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.cli.examination.findings import Level
 from dither_server.cli.examination.running import Peer, of_running, seen
 from dither_server.store import Store, StoredToken

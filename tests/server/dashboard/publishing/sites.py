@@ -9,7 +9,7 @@ from typing import Any
 from dither_server.dashboard.publishing.editions import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
-from dither_server.store.tables.tallies import Refusal
+from dither_server.store.tallies import Refusal
 from dither_shared import Metric, parse_metrics
 from server.collecting import rows_of, sealed_upload, upload
 from server.dashboard.shown import HOSTILE_TOML

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from dither.reporting.bodies import sealer
-from dither_server.ingest.sealed.hpke import draw_key
-from dither_server.ingest.sealed.key_file import KeyFile, SecretKey
+from dither_server.ingest.hpke import draw_key
+from dither_server.ingest.seal_keys import KeyFile, SecretKey
 from dither_shared import Metric
 from dither_shared.seal_key import SUITES, SealKey
 from dither_shared.sealed import Pool, SealedBatch

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import mlkem
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from dither_server.ingest.sealed.hpke import draw_key, opener, require_cryptography
-from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.ingest.hpke import draw_key, opener, require_cryptography
+from dither_server.ingest.seal_keys import SecretKey
 from dither_shared import ParameterError
 from dither_shared.seal_key import SUITES, SealKey
 from server.collecting import THEME
@@ -141,7 +141,7 @@ def test_error_without_the_package_says_what_to_install(monkeypatch: pytest.Monk
 
     key = drawn()
     for find_spec in (missing, lambda _: None):
-        monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", find_spec)
+        monkeypatch.setattr("dither_server.ingest.hpke.find_spec", find_spec)
         for call in (require_cryptography, lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
             with pytest.raises(ParameterError, match=r"pip install 'dither\[server,sealed\]'"):
                 call()

@@ -1,13 +1,12 @@
 import json
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.sealed.key_file import KeyFile
-from dither_server.ingest.sealed.keyring import Keyring
+from dither_server.ingest.seal_keys import KeyFile
 from dither_shared import ParameterError
+from server.collecting import at_once
 from server.ingest.sealed.sealing import drawn, keep
 
 
@@ -74,17 +73,13 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
 
 def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
     keys = [drawn() for _ in range(8)]
-    threads = [threading.Thread(target=KeyFile(path).change, args=(lambda now, one=one: [*now, one],)) for one in keys]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda key: KeyFile(path).change(lambda now: [*now, key]), *keys)
     assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
 
 
 def test_a_keyring_follows_its_file(path: Path) -> None:
     first, second, third = drawn(), drawn(), drawn("xwing")
-    ring, other = Keyring(KeyFile(path)), Keyring(KeyFile(path))
+    ring, other = KeyFile(path), KeyFile(path)
     assert (ring.known(), ring.suites()) == ([], [])
     for keys in ([first], [first, second], [first, second, third], [second, third], []):
         keep(path, *keys)
@@ -99,7 +94,7 @@ def test_a_keyring_follows_its_file(path: Path) -> None:
 def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right_again(path: Path) -> None:
     key = drawn()
     keep(path, key)
-    ring = Keyring(KeyFile(path))
+    ring = KeyFile(path)
     before = path.read_bytes()
     told = json.loads(before)
     told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]

@@ -5,8 +5,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from dither_server.ingest.sealed.hpke import Opener
-from dither_server.ingest.sealed.posts import Opening, Place
+from dither_server.ingest.hpke import Opener
+from dither_server.ingest.sealed import Opening, _Place
 from dither_serving.problems import Problem
 
 ROWS = [bytes([one]) for one in range(100)]
@@ -79,7 +79,7 @@ class Worker:
     """A thread with a body of a peer that takes turns, each until ``go`` is released; ``log`` has the order of all."""
 
     def __init__(self, opening: Opening, peer: str, turns: int, log: list[str]) -> None:
-        self.place: Place | None = None
+        self.place: _Place | None = None
         self.go = threading.Semaphore(0)
         self.outcome: SimpleQueue[str] = SimpleQueue()
 

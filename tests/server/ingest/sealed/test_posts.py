@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import date
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.sealed.hpke import Opener, opener
-from dither_server.ingest.sealed.key_file import SecretKey
-from dither_server.ingest.sealed.posts import sound
+from dither_server.ingest.hpke import Opener, opener
+from dither_server.ingest.seal_keys import SecretKey
+from dither_server.ingest.sealed import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
@@ -78,14 +77,6 @@ def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door:
         assert same(collector_of(app).store.tally(metric), Tally.fold(metric.mechanism, rows))
         assert collector_of(app).store.sealed(metric) == Sealed(1, 7, 812, 0)
     assert told(app) == {}
-
-
-def test_a_body_that_is_sent_again_counts_once(key: SecretKey, door: FlaskClient, app: Flask) -> None:
-    body = batch_of(THEME, [*sealed_rows(THEME, key.public), NEVER]).encode()
-    answers = [post(door, body) for _ in range(3)]
-    assert {(one.status_code, one.data) for one in answers} == {(202, b'{"accepted": 5, "refused": 1}')}
-    assert collector_of(app).store.tally(THEME).total == 5
-    assert collector_of(app).store.sealed(THEME) == Sealed(1, 5, 6, 1)
 
 
 def test_body_counts_once_though_its_keys_are_retired_between_two_tries(
@@ -151,18 +142,6 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             assert (0 if told is None else told.reports) == len(counted)
 
 
-def test_keys_are_rotated_while_batches_arrive(tmp_path: Path, door: FlaskClient, app: Flask) -> None:
-    path = tmp_path / "seal-keys.json"
-    keys = [drawn() for _ in range(4)]
-    for former, following in pairwise(keys):
-        for valid in ([former], [former, following], [following]):
-            keep(path, *valid)
-            for one in valid:
-                response = post(door, batch_of(THEME, sealed_rows(THEME, one.public, 2)).encode())
-                assert response.json == {"accepted": 2, "refused": 0}
-    assert collector_of(app).store.sealed(THEME) == Sealed(12, 24, 2, 0)
-
-
 def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_for_each() -> None:
     """So the reports of an app that has just changed its key are hidden only among those for the same key."""
     old, new = drawn(), drawn()
@@ -171,20 +150,6 @@ def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_
         open_row = opener(one.public, one.private)
         opened = [open_row(row, body.pool.info) for row in body.split(THEME.mechanism.row_bytes)]
         assert sum(row is not None for row in opened) == count
-
-
-def test_two_collectors_share_one_file_and_one_database(key: SecretKey, tmp_path: Path, app: Flask) -> None:
-    body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
-    other = create_app(config(tmp_path))
-    with closing(collector_of(other)) as beside:
-        for one in (app, other, app):
-            assert post(one.test_client(), body).json == {"accepted": 5, "refused": 0}
-        following = drawn()
-        keep(tmp_path / "seal-keys.json", following)
-        more = batch_of(THEME, sealed_rows(THEME, following.public)).encode()
-        assert {post(one.test_client(), more).status_code for one in (app, other)} == {202}
-        assert beside.store.tally(THEME).total == 10
-        assert beside.store.sealed(THEME) == Sealed(2, 10, 5, 0)
 
 
 @pytest.fixture
@@ -275,7 +240,7 @@ def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
 
         return opened
 
-    monkeypatch.setattr("dither_server.ingest.sealed.keyring.opener", counting)
+    monkeypatch.setattr("dither_server.ingest.seal_keys.opener", counting)
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         assert problem(post(client, batch_of(THEME, noise(12_000)).encode())) == (400, "sealed")
@@ -345,7 +310,7 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     def never(*_: object) -> None:
         raise AssertionError("it was opened")
 
-    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed._Place.open", never)
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
@@ -367,7 +332,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed._Place.open", never)
     with closing(collector_of(app)):
         for count, limit in ((100_000, 20_000), (20_001, 20_000)):
             refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())

@@ -24,7 +24,7 @@ from dither_server.reading.summaries.number_view import number_text
 from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
-from dither_server.store.tables.schema import NUMBERS as DAILY
+from dither_server.store.schema import NUMBERS as DAILY
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError

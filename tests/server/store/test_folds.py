@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dither_server.reading.exports import refresh
-from dither_server.store import Refusal, Store, StoreError, back_up
-from dither_server.store.counting.folds import FoldSums, Tallies
-from dither_server.store.removal import removals
+from dither_server.store import Refusal, Store, StoreError
+from dither_server.store.folds import FoldSums, Tallies
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
@@ -24,6 +23,7 @@ from server.collecting import (
     THEME,
     TODAY,
     VERSION,
+    at_once,
     rows_of,
     same,
     sealed_upload,
@@ -65,6 +65,13 @@ def tallies(*parts: tuple[Metric, bytes, int], day: date = TODAY) -> Tallies:
     }
 
 
+def known_run(store: Store) -> Any:
+    """Return the state of the run, which is known."""
+    known = store.folds.run(RUN)
+    assert known is not None
+    return known
+
+
 @on_both
 def test_a_bucket_is_added_once(store: Store) -> None:
     rows, more = rows_of(THEME, 20), rows_of(VERSION, 30)
@@ -73,8 +80,7 @@ def test_a_bucket_is_added_once(store: Store) -> None:
         assert store.folds.add(RUN, bucket, tallies((THEME, rows, 0), (VERSION, more, 0)), SUMS) is expected
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
     assert same(store.tally(VERSION), Tally.fold(VERSION.mechanism, more * 2))
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.begun, known.finished, known.buckets) == (AT, False, {0: SUMS, 255: SUMS})
 
 
@@ -118,8 +124,7 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
     assert store.folds.add(RUN, 1, part, SUMS) is False
     assert store.tally(THEME).total == 4
     store.folds.begin(RUN, AT + timedelta(days=1))  # it has begun already
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.begun, known.finished, known.buckets) == (AT, True, {})
 
 
@@ -127,8 +132,7 @@ def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
     part = tallies((THEME, rows_of(THEME, 4), 0))
     with pytest.raises(StoreError):
         store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert (known.buckets, store.tally(THEME).total) == ({}, 0)
     assert store.folds.add(RUN, 1, part, SUMS) is True
 
@@ -154,8 +158,7 @@ def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> N
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
     store.folds.add(RUN, 3, {}, SUMS)
     store.folds.forget(AT.date())
-    known = store.folds.run(RUN)
-    assert known is not None
+    known = known_run(store)
     assert known.buckets == {3: SUMS}
     store.folds.forget(AT.date() + timedelta(days=1))
     assert store.folds.run(RUN) is None
@@ -231,64 +234,28 @@ def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> N
                 own.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
                 own.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
 
-    threads = [threading.Thread(target=work, args=(run,)) for run in (OTHER, b"p" * 16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, OTHER, b"p" * 16)
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 24))
-
-
-def test_a_commit_that_is_cut_off_leaves_no_note(store: Store) -> None:
-    def cut(_: object, __: object, statement: str, *___: object) -> None:
-        if "INSERT INTO folds" in statement:
-            raise MemoryError
-
-    with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
-        store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
-    assert store.tally(THEME).total == 0
-    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS) is True
-
-
-def test_what_was_folded_is_purged_and_estimated_as_all_else(store: Store) -> None:
-    store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS)
-    assert list(refresh(store, THEME)) == [TODAY]
-    (removal,) = removals(store, "theme", None, None)
-    assert (removal.reports, removal.days) == (40, (TODAY,))
-    removal.carry_out(store)
-    assert store.tally(THEME).total == 0
-    known = store.folds.run(RUN)
-    assert known is not None
-    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS) is False
-
-
-def test_backup_holds_the_notes_of_folds(store: Store, url: str, tmp_path: Path) -> None:
-    store.folds.add(RUN, 7, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
-    back_up(url, tmp_path / "copy.db")
-    with closing(Store(f"sqlite:///{tmp_path}/copy.db", create=False)) as again:
-        known = again.folds.run(RUN)
-        assert known is not None
-        assert (known.buckets, again.tally(THEME).total) == ({7: SUMS}, 4)
 
 
 def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
     store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, FoldSums())
-    assert store.counted_both_ways(days[-1]) == []
+    assert store.folds.counted_both_ways(days[-1]) == []
     store.commit([upload()], days[3], b"s" * 16)
-    assert store.counted_both_ways(days[-1]) == []
+    assert store.folds.counted_both_ways(days[-1]) == []
     for day in days[1:3]:  # of another metric: it is the collectors that differ
         store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], day, b"s" * 16)
-    assert store.counted_both_ways(days[-1]) == [days[2], days[1]]
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
-    assert store.counted_both_ways(TODAY) == []
+    assert store.folds.counted_both_ways(days[-1]) == [days[2], days[1]]
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
+    assert store.folds.counted_both_ways(TODAY) == []
 
 
 def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, FoldSums())
     store.commit([sealed_upload()], TODAY, b"s" * 16)
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == []
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == []
     store.commit([upload()], TODAY, b"t" * 16)
-    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]
+    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]

@@ -14,12 +14,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from ...tally.blocks import Blocks
-from ..engine import sqlite_path
-from ..errors import StoreError, message_of
-from ..lock import ProcessLock, shared_lock
-from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
-from ..tables.tallies import Refusal, add_refusals, read_folded_up_to
+from ..tally.blocks import Blocks
+from .engine import StoreError, message_of, sqlite_path
+from .lock import ProcessLock, shared_lock
+from .schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
+from .tallies import Refusal, add_refusals, read_folded_up_to
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
@@ -175,6 +174,21 @@ class Folds(Repository):
         with self._transaction() as connection:
             return read_folded_up_to(connection)
 
+    def counted_both_ways(self, since: date) -> list[date]:
+        """Return the days, from ``since`` on, with reports counted by a fold and others by a collector itself.
+
+        The two do not know each other's batch ids. Sealed reports do not matter, because collectors always count them.
+        """
+        registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # otherwise the whole table would be read
+        same = [SEALED.c[name] == TALLIES.c[name] for name in ("version", "day", "stratum", "shard")]
+        of_collectors = sa.and_(TALLIES.c.shard != SHARD, ~sa.exists().where(*same))
+        days = sa.select(TALLIES.c.day).distinct().where(registered, TALLIES.c.day >= since)
+        with self._transaction() as connection:
+            folded, others = (
+                set(connection.scalars(days.where(part))) for part in (TALLIES.c.shard == SHARD, of_collectors)
+            )
+        return sorted(folded & others)
+
     @contextmanager
     def _adding(self) -> Iterator[sa.Connection]:
         """Open a transaction that excludes every other fold from writing, even one that has lost its lock."""
@@ -182,21 +196,6 @@ class Folds(Repository):
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
             yield connection
-
-
-def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
-    """Return the days, from ``since`` on, with reports counted by a fold and others counted by a collector itself.
-
-    The two do not know each other's batch ids. Sealed reports do not matter, because collectors always count them.
-    """
-    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # otherwise the whole table would be read
-    same = [SEALED.c[name] == TALLIES.c[name] for name in ("version", "day", "stratum", "shard")]
-    plain = sa.not_(sa.exists().where(*same))
-    of_folds, of_collectors = (
-        set(connection.scalars(sa.select(TALLIES.c.day).distinct().where(registered, TALLIES.c.day >= since, shard)))
-        for shard in (TALLIES.c.shard == SHARD, sa.and_(TALLIES.c.shard != SHARD, plain))
-    )
-    return sorted(of_folds & of_collectors)
 
 
 def _require_held(connection: sa.Connection) -> None:

@@ -15,9 +15,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date
-from typing import NamedTuple
 from wsgiref.types import WSGIEnvironment
 
 from dither_serving.logs import OnceAMinute
@@ -28,12 +27,12 @@ from dither_shared.metrics.period import utc_today
 from dither_shared.seal_key import Suite
 from dither_shared.sealed import SealedBatch, SealedReport
 
-from ...prometheus import Prometheus
-from ...store import Sealing, Upload
-from ...tally.tally import Tally
-from ..posts import UploadFormat, place_of
+from ..prometheus import Prometheus
+from ..store import Sealing, Upload
+from ..tally.tally import Tally
 from .hpke import Opener
-from .keyring import Keyring
+from .ingest import SEALED_PATH, Sent, UploadFormat, place_of
+from .seal_keys import KeyFile
 
 MOST = 20_000
 """Maximum rows of a body: some seconds of work for each key of the suite."""
@@ -55,18 +54,18 @@ _chance = random.SystemRandom()
 
 
 class Opening:
-    """The bodies in work. Each is opened by the thread that brings it, when it is its turn."""
+    """The bodies that are being opened, each by the thread of its request, in turns."""
 
     def __init__(self, places: int = _PLACES) -> None:
         self._places = places
         self._changed = threading.Condition()
-        self._bodies: list[Place] = []  # in the order in which they came
+        self._bodies: list[_Place] = []  # in the order in which they came
         self._last_turn: dict[str, int] = {}
         self._turns = 0
         self._is_taken = False
 
     @contextmanager
-    def place(self, peer: str) -> Iterator["Place"]:
+    def place(self, peer: str) -> Iterator["_Place"]:
         """Take a place for a body of a peer.
 
         Raises Problem if all are taken, unless another peer has at least two more of them than this one: then the
@@ -75,7 +74,7 @@ class Opening:
         with self._changed:
             if len(self._bodies) >= self._places:
                 self._make_room(peer)
-            body = Place(self, peer)
+            body = _Place(self, peer)
             self._bodies.append(body)
             self._last_turn.setdefault(peer, self._turns)
         try:
@@ -85,7 +84,7 @@ class Opening:
                 self._leave(body)
 
     @contextmanager
-    def turn(self, body: "Place") -> Iterator[None]:
+    def turn(self, body: "_Place") -> Iterator[None]:
         """Wait for a body's turn; the longest waiting peer comes first. Raises Problem if the body was dropped."""
         with self._changed:
             body.waits = True
@@ -103,7 +102,7 @@ class Opening:
                 self._is_taken = False
                 self._changed.notify_all()
 
-    def _next(self) -> "Place":
+    def _next(self) -> "_Place":
         return min((one for one in self._bodies if one.waits), key=lambda one: self._last_turn[one.peer])
 
     def _make_room(self, peer: str) -> None:
@@ -115,7 +114,7 @@ class Opening:
         newest.gave_way = True
         self._leave(newest)
 
-    def _leave(self, body: "Place") -> None:
+    def _leave(self, body: "_Place") -> None:
         if body in self._bodies:
             self._bodies.remove(body)
             if all(one.peer != body.peer for one in self._bodies):
@@ -123,7 +122,7 @@ class Opening:
         self._changed.notify_all()
 
 
-class Place:
+class _Place:
     """The place of one body."""
 
     def __init__(self, opening: Opening, peer: str) -> None:
@@ -173,8 +172,6 @@ def _crowded() -> Problem:
     return Problem(Kind.OVERLOADED, "too many batches are being opened; this one was not taken", _SOON)
 
 
-PATH = "/v1/sealed"
-
 _log = logging.getLogger(__name__)
 
 _ROW = b"dither sealed row 1\0"
@@ -183,25 +180,18 @@ _LATER = 60
 """Seconds until a retry while the keys cannot be read: an operator has to fix that."""
 
 
-class _Sent(NamedTuple):
-    metric: str
-    version: str
-    batch: SealedBatch
-    place: Place
-
-
-class SealedUpload(UploadFormat[_Sent, Place]):
+class SealedUpload(UploadFormat):
     """The format of sealed bodies. If more than the share ``alarm`` of a body is refused, that is logged.
 
     ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally. A
     pool is closed ``horizon`` days after its period, the days for which ids of rows are kept: none counts twice.
     """
 
-    path = PATH
+    path = SEALED_PATH
 
     def __init__(
         self,
-        keyring: Keyring,
+        keys: KeyFile,
         rows_limit: int,
         alarm: float,
         prometheus: Prometheus,
@@ -209,7 +199,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         today: Callable[[], date] = utc_today,
         horizon: int = 45,
     ) -> None:
-        self.keyring = keyring
+        self.keys = keys
         self._today = today
         self._horizon = horizon
         self.limit = min(rows_limit, MOST)
@@ -219,37 +209,34 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         self._opening = Opening()
         self._lines = OnceAMinute()
 
-    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[Place]:
-        """Take a place among the bodies in work. Raises Problem if there is none for this peer."""
-        return self._opening.place(self._peer_of(environ))
+    @contextmanager
+    def reading(self, environ: WSGIEnvironment, body: bytes) -> Iterator[Sent]:
+        """Read a sealed batch, and hold a place among the bodies in work.
 
-    def read(self, body: bytes, place: Place) -> _Sent:
-        """Read a sealed batch. Raises Problem for a device's report, so that the device keeps it for its relay."""
-        with place.turn():
-            try:
-                batch = SealedBatch.decode(body)
-            except WireError:
-                if _is_of_a_device(body):
-                    raise Problem(Kind.UNKNOWN_POOL, "a collector takes sealed reports from relays only") from None
-                raise
-        return _Sent(batch.pool.metric, batch.pool.version, batch, place)
+        Raises Problem if there is no place for this peer, and for a device's report, which the device then keeps for
+        its relay.
+        """
+        with self._opening.place(self._peer_of(environ)) as place:
+            with place.turn():
+                batch = _decoded(body)
+            pool = batch.pool
+            yield Sent(pool.metric, pool.version, lambda metric: self._upload(batch, place, metric))
 
-    def upload(self, sent: _Sent, metric: Metric) -> Upload:
+    def _upload(self, batch: SealedBatch, place: "_Place", metric: Metric) -> Upload:
         """Return the rows that open and that a device could have sent, in the order of their sealed rows.
 
         They count for the first day of their period. Raises WireError if they are not sealed rows of this metric,
         Problem if they cannot be opened now, or may not: their period is not over, or they are too few.
         """
-        batch = sent.batch
         self._require_mixed(batch, metric)
         stratum = place_of(metric, batch.pool.stratum)
-        with sent.place.turn():
+        with place.turn():
             sealed = batch.split(metric.mechanism.row_bytes)
         if len(sealed) > self.limit:
             raise Problem(Kind.TOO_LARGE, f"sealed: more than {counted(self.limit, 'report')}; send several batches")
         openers = self._openers(batch.suite)
-        opened, tried = sent.place.open(sealed, batch.pool.info, openers)
-        with sent.place.turn():
+        opened, tried = place.open(sealed, batch.pool.info, openers)
+        with place.turn():
             # If two rows share an encapsulated key, the same device must have sealed both: the last one counts.
             rows = sound(metric.mechanism, dict(zip(row_ids(batch, opened), opened.values(), strict=True)))
             ids = tuple(rows or row_ids(batch, tried))
@@ -274,7 +261,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
 
     def _openers(self, suite: Suite) -> list[Opener]:
         try:
-            return self.keyring.openers(suite)
+            return self.keys.openers(suite)
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise Problem(
@@ -286,7 +273,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         name, refused, reports = upload.metric.name, upload.refused, upload.reports
         alarming = refused > self._alarm * (reports + refused)
         self._prometheus.sealed(name, reports, refused, alarming)
-        if alarming and (untold := self._lines.add()):
+        if alarming and (unlogged := self._lines.add()):
             _log.warning(
                 "a sealed batch of %s, version %s: %d of %d reports cannot be opened or read; compare dither-server "
                 "key list with the keys of all apps, and see whether the relay is flooded. %d such since the last such "
@@ -295,7 +282,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
                 upload.metric.version,
                 refused,
                 reports + refused,
-                untold,
+                unlogged,
             )
 
     def acknowledgement(self, upload: Upload) -> bytes:
@@ -303,12 +290,14 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         return b'{"accepted": %d, "refused": %d}' % (upload.reports, upload.refused)
 
 
-def _is_of_a_device(body: bytes) -> bool:
+def _decoded(body: bytes) -> SealedBatch:
     try:
-        SealedReport.decode(body)
+        return SealedBatch.decode(body)
     except WireError:
-        return False
-    return True
+        with suppress(WireError):
+            SealedReport.decode(body)
+            raise Problem(Kind.UNKNOWN_POOL, "a collector takes sealed reports from relays only") from None
+        raise
 
 
 def row_ids(batch: SealedBatch, sealed: Iterable[bytes]) -> Iterator[bytes]:

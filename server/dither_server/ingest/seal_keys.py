@@ -1,4 +1,6 @@
-"""The file of the collector's seal keys. Anyone who has it can open sealed reports, so nobody else may read it.
+"""The collector's seal keys: their file, those that are valid now, and the pools that may be sealed for them.
+
+Anyone who has the file can open sealed reports, so nobody else may read it.
 
     {"keys": [{"key": "x25519:…", "private": "<base64url>", "made": "2026-11-20"}, …]}
 
@@ -9,19 +11,22 @@ import json
 import os
 import stat
 import tempfile
+import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from dither_shared import ParameterError
-from dither_shared.seal_key import SealKey
+from dither_shared import Metric, ParameterError
+from dither_shared.seal_key import SealKey, Suite
+from dither_shared.sealed import Pool
 
-from ...store.errors import unwritten
-from ...store.lock import ProcessLock
+from ..store.engine import sync, unwritten
+from ..store.lock import ProcessLock
+from .hpke import Opener, opener
 
 _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
@@ -42,10 +47,40 @@ class SecretKey:
 
 
 class KeyFile:
-    """The file at a path; if there is no file, there are no keys."""
+    """The file at a path; if there is no file, there are no keys. Safe to use from many threads.
+
+    What opens reports is cached, and read again when the file has changed.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._cached: list[tuple[SealKey, Opener]] = []
+        self._cached_state: tuple[int, ...] = ()
+        self._reading = threading.Lock()
+
+    def known(self) -> list[SealKey]:
+        """Return the public keys that are valid now, oldest first.
+
+        Like ``suites`` and ``openers``, raises ParameterError if the file cannot be used, and if there are keys but no
+        ``cryptography``.
+        """
+        return [key for key, _ in self._current()]
+
+    def suites(self) -> list[Suite]:
+        """Return the suites for which there is a key."""
+        return list({key.suite.name: key.suite for key in self.known()}.values())
+
+    def openers(self, suite: Suite) -> list[Opener]:
+        """Return functions that open rows sealed with a suite, the newest key first."""
+        return [one for key, one in reversed(self._current()) if key.suite == suite]
+
+    def _current(self) -> list[tuple[SealKey, Opener]]:
+        with self._reading:
+            state = self.state
+            if state != self._cached_state:
+                self._cached = [(one.public, opener(one.public, one.private)) for one in self.read()]
+                self._cached_state = state  # from before it was read: a change since then is seen the next time
+            return self._cached
 
     @property
     def state(self) -> tuple[int, ...]:
@@ -110,11 +145,7 @@ class KeyFile:
                     part.unlink()
                 raise
             if os.name == "posix":
-                folder = os.open(self.path.absolute().parent, os.O_RDONLY)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
+                sync(self.path.absolute().parent)
         except OSError as error:
             raise unwritten(str(self.path), error) from None
 
@@ -139,3 +170,18 @@ def _key(one: Any) -> SecretKey:
 def _written(one: SecretKey) -> dict[str, str]:
     private = urlsafe_b64encode(one.private).decode("ascii")
     return {"key": str(one.public), "private": private, "made": one.made.isoformat()}
+
+
+def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
+    """Yield each series of pools of these metrics, in each version: its digest, suite, and the length of a sealed row.
+
+    Relays read this list to know which reports they may take. Digests reveal no name of a metric.
+    """
+    for name, of_metric in versions.items():
+        for version, metric in of_metric.items():
+            strata = [None] if metric.strata is None else metric.strata.labels
+            for stratum in strata:
+                pool = Pool(name, version, stratum, least=metric.least).digest
+                for suite in suites:
+                    length = metric.mechanism.row_bytes + suite.overhead
+                    yield {"pool": pool, "suite": suite.name, "length": length}

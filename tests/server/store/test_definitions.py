@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.store.definitions import from_json, to_json
 from dither_shared import (
     MECHANISMS,
     ParameterError,

@@ -1,11 +1,7 @@
-from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
-from pathlib import Path
 
-import pytest
-
-from dither_server.store import Sealed, Sealing, Store, Upload, back_up
+from dither_server.store import Sealed, Sealing, Store, Upload
 from dither_server.store.removal import removals
 from dither_server.tally.tally import Tally
 from server.collecting import (
@@ -22,7 +18,6 @@ from server.collecting import (
     sealed_upload,
     upload,
 )
-from server.database import execute, listening, url_of
 
 SHARD, OTHER = b"s" * 16, b"o" * 16
 YESTERDAY = TODAY - timedelta(days=1)
@@ -98,29 +93,11 @@ def test_batch_under_the_id_of_a_sealed_row_keeps_neither_from_counting(store: S
     assert (store.tally(THEME).total, store.sealed(THEME)) == (4 * 3, Sealed(2, 6, 500, 0))
 
 
-def test_commit_of_sealed_rows_that_fails_leaves_nothing(store: Store, tmp_path: Path) -> None:
-    one = sealed_upload()
-
-    def cut(_: object, __: object, statement: str, *___: object) -> None:
-        if "INSERT INTO sealed" in statement:
-            raise MemoryError
-
-    with listening("before_cursor_execute", cut), pytest.raises(MemoryError):
-        store.commit([one], TODAY, SHARD)
-    assert store.tally(THEME).total == 0
-    assert execute(url_of(tmp_path), "SELECT * FROM sealed") == []
-    assert store.commit([one], TODAY, SHARD) == [COUNTED]
-    assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
-
-
-def test_sealed_counts_are_purged_with_their_day_and_are_in_a_backup(store: Store, tmp_path: Path) -> None:
+def test_sealed_counts_are_purged_with_their_day(store: Store) -> None:
     for day in (YESTERDAY, TODAY):
         store.commit([sealed_upload()], day, SHARD)
-    back_up(f"sqlite:///{tmp_path}/dither.db", tmp_path / "copy.db")
     for removal in removals(store, "theme", None, TODAY):
         assert removal.days == (YESTERDAY,)
         assert removal.rows == 3  # two blocks of tallies, and what came sealed
         removal.carry_out(store)
     assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
-    with closing(Store(f"sqlite:///{tmp_path}/copy.db", create=False)) as copy:
-        assert copy.sealed(THEME) == Sealed(2, 6, 500, 0)

@@ -1,5 +1,10 @@
-"""The command ``purge``, which removes what was collected."""
+"""The commands ``backup``, ``restore`` and ``purge``."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -7,7 +12,7 @@ import click
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
-from .options import Found, settings_options, stored
+from .options import Found, required, settings_options, stored
 from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:
@@ -15,6 +20,57 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from ..store.removal import Removal
+
+_FILE = click.Path(path_type=Path)
+_overwrite = click.option("--overwrite", is_flag=True, help="Overwrite what already exists.")
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@settings_options("db")
+@_overwrite
+def backup(found: Found, file: Path, overwrite: bool) -> None:
+    """Copy the SQLite database to FILE, while collectors run.
+
+    The copy holds everything that was acknowledged before it began. FILE appears only when the copy is complete. Exit
+    status 1 if it fails. For a PostgreSQL database, this command prints the pg_dump command to use.
+    """
+    from ..store import back_up
+
+    with ending_tidily():
+        size = back_up(required(found, "db"), file, overwrite=overwrite)
+    click.echo(printable(f"{file}: {size:,} bytes"), err=True)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@settings_options("db")
+@_overwrite
+def restore(found: Found, file: Path, overwrite: bool) -> None:
+    """Replace the database with FILE, which ``backup`` wrote.
+
+    Stop all collectors first. Every page of FILE is checked before anything is replaced; if anything fails, the
+    database stays as it was.
+    """
+    from ..store import restore as bring_back
+
+    with ending_tidily():
+        schema = bring_back(required(found, "db"), file, overwrite=overwrite)
+    click.echo(printable(f"{file} is restored; its schema is {schema}"), err=True)
+
+
+@contextmanager
+def ending_tidily() -> Iterator[None]:
+    """End by an exception on SIGTERM, so that nothing half done is left behind."""
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 @click.command()

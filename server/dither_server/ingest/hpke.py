@@ -39,8 +39,9 @@ def draw_key(suite: Suite) -> tuple[SealKey, bytes]:
     """
     require_cryptography()
     with _supported(suite):
-        private = _KINDS[suite.name].draw()
-        return SealKey(suite, _KINDS[suite.name].public(private)), private
+        kind = _kinds()[suite.name]
+        private = kind.draw()
+        return SealKey(suite, kind.public(private)), private
 
 
 def opener(public: SealKey, private: bytes) -> Opener:
@@ -52,7 +53,7 @@ def opener(public: SealKey, private: bytes) -> Opener:
     require_cryptography()
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra, and this is its only door
 
-    kind = _KINDS[public.suite.name]
+    kind = _kinds()[public.suite.name]
     with _supported(public.suite):
         try:
             if kind.public(private) != public.public:
@@ -94,56 +95,42 @@ class _Kind(NamedTuple):
     hpke: Callable[[], "Hpke"]
 
 
-def _hpke(kem: str) -> "Hpke":
-    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite  # noqa: PLC0415
-
-    return Suite(getattr(KEM, kem), KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
-
-
-def _load_x25519(private: bytes) -> Any:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
-
-    return X25519PrivateKey.from_private_bytes(private)
-
-
-def _draw_x25519() -> bytes:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
-
-    return X25519PrivateKey.generate().private_bytes_raw()
-
-
-def _load_mlkem(private: bytes) -> Any:
-    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey  # noqa: PLC0415
-
-    return MLKEM768PrivateKey.from_seed_bytes(private[:_SEED])
-
-
-def _load_xwing(private: bytes) -> Any:
-    from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey  # noqa: PLC0415
-
-    return MLKEM768X25519PrivateKey(_load_mlkem(private), _load_x25519(private[_SEED:]))
-
-
-def _draw_xwing() -> bytes:
-    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey  # noqa: PLC0415
-
-    return MLKEM768PrivateKey.generate().private_bytes_raw() + _draw_x25519()
-
-
-def _public_x25519(private: bytes) -> bytes:
-    public: bytes = _load_x25519(private).public_key().public_bytes_raw()
-    return public
-
-
-def _public_xwing(private: bytes) -> bytes:
-    public: bytes = _load_mlkem(private).public_key().public_bytes_raw()
-    return public + _public_x25519(private[_SEED:])
-
-
 _SEED = 64
 """Bytes of the seed of a key of ML-KEM-768."""
 
-_KINDS: Mapping[str, _Kind] = {
-    "x25519": _Kind(_draw_x25519, _load_x25519, _public_x25519, lambda: _hpke("X25519")),
-    "xwing": _Kind(_draw_xwing, _load_xwing, _public_xwing, lambda: _hpke("MLKEM768_X25519")),
-}
+
+def _kinds() -> Mapping[str, _Kind]:
+    """Return the kinds of keys by the names of their suites."""
+    from cryptography.hazmat.primitives import hpke  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
+
+    def suite(kem: hpke.KEM) -> hpke.Suite:
+        return hpke.Suite(kem, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
+
+    def draw_curve() -> bytes:
+        return X25519PrivateKey.generate().private_bytes_raw()
+
+    def curve(private: bytes) -> X25519PrivateKey:
+        return X25519PrivateKey.from_private_bytes(private)
+
+    def lattice(private: bytes) -> MLKEM768PrivateKey:
+        return MLKEM768PrivateKey.from_seed_bytes(private[:_SEED])
+
+    def public(key: "X25519PrivateKey | MLKEM768PrivateKey") -> bytes:
+        return key.public_key().public_bytes_raw()
+
+    return {
+        "x25519": _Kind(
+            draw=draw_curve,
+            load=curve,
+            public=lambda private: public(curve(private)),
+            hpke=lambda: suite(hpke.KEM.X25519),
+        ),
+        "xwing": _Kind(
+            draw=lambda: MLKEM768PrivateKey.generate().private_bytes_raw() + draw_curve(),
+            load=lambda private: hpke.MLKEM768X25519PrivateKey(lattice(private), curve(private[_SEED:])),
+            public=lambda private: public(lattice(private)) + public(curve(private[_SEED:])),
+            hpke=lambda: suite(hpke.KEM.MLKEM768_X25519),
+        ),
+    }

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy
 
 from dither_server.store import Store, StoreError
-from dither_server.store.counting import uploads as module
-from dither_server.store.tables.definitions import disabled_among
+from dither_server.store import uploads as module
+from dither_server.store.definitions import disabled_among
 from dither_server.tally.fold import Folded, fold
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 
 from dither_shared import Mechanism, Metric
 
-from ...tally.arrays import Counts
-from ...tally.blocks import (
+from ..tally.arrays import Counts
+from ..tally.blocks import (
     add_blocks,
     add_chunk,
     blocks_of_reports,
@@ -31,9 +31,9 @@ from ...tally.blocks import (
     no_blocks,
     reports_in,
 )
-from ...tally.tally import Tally
-from ..errors import RacedError
-from ..lock import exclusive_lock
+from ..tally.tally import Tally
+from .engine import RacedError
+from .lock import exclusive_lock
 from .schema import DAILY, ESTIMATED_DAYS, FOLD_RUNS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
@@ -268,16 +268,6 @@ class Refusals(Repository):
         with self._transaction() as connection:
             return read_refused(connection, metric, since, until)
 
-    def by_kind(self, metric: str, since: date | None = None, until: date | None = None) -> dict[str, int]:
-        """Return how many batches of a metric were refused, by the end of the problem's type, such as ``malformed``.
-
-        Those that named no metric of ours are under the name "".
-        """
-        kinds: Counter[str] = Counter()
-        for refusal, batches in self.read(metric, since, until).items():
-            kinds[refusal.kind] += batches
-        return dict(sorted(kinds.items()))
-
     def rows(self, metric: str, before: date | None = None) -> int:
         """Return the number of rows of a metric, before a day or in all."""
         with self._transaction() as connection:
@@ -294,14 +284,11 @@ def _of(metric: str, before: date | None) -> list[sa.ColumnElement[bool]]:
     return conditions if before is None else [*conditions, REFUSALS.c.day < before]
 
 
-class Basis(NamedTuple):
-    """The basis of a day's estimates: the number of reports, and a digest of the labels looked for.
+Basis = tuple[int, bytes]
+"""The basis of a day's estimates: the number of reports, and a digest of the labels looked for.
 
-    Reports are only ever added to a day, so equal numbers are equal reports.
-    """
-
-    reports: int
-    labels: bytes
+Reports are only ever added to a day, so equal numbers are equal reports.
+"""
 
 
 class Estimates(Repository):
@@ -312,7 +299,7 @@ class Estimates(Repository):
         days = ESTIMATED_DAYS
         query = sa.select(days.c.day, days.c.reports, days.c.labels).where(days.c.version == version)
         with self._transaction() as connection:
-            return {row.day: Basis(row.reports, row.labels) for row in connection.execute(query)}
+            return {row.day: (row.reports, row.labels) for row in connection.execute(query)}
 
     def write(self, version: str, day: date, basis: Basis, kept_in: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Replace the estimates of a day, in the table of that name in ``DAILY``; columns it lacks are left out.
@@ -325,7 +312,7 @@ class Estimates(Repository):
         with suppress(RacedError), self._transaction(write=True) as connection:
             for table in (*DAILY.values(), ESTIMATED_DAYS):
                 connection.execute(sa.delete(table).where(table.c.version == version, table.c.day == day))
-            connection.execute(sa.insert(ESTIMATED_DAYS), {**key, **basis._asdict()})
+            connection.execute(sa.insert(ESTIMATED_DAYS), {**key, "reports": basis[0], "labels": basis[1]})
             connection.execute(sa.insert(target), placed)
 
 

@@ -1,6 +1,6 @@
 """The tables, and the views for programs that read SQL.
 
-From the first release on, a change here needs a step in ``migrate.COLLECTOR`` that upgrades older databases.
+From the first release on, a change here needs a step in ``database.COLLECTOR`` that upgrades older databases.
 """
 
 import secrets

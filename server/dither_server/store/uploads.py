@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from dither_shared import Mechanism, Metric
 
-from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
-from ...tally.fold import fold
-from ..batch_ids import add_ids, known_ids
-from ..lock import shared_lock
-from ..tables.definitions import disabled_among
-from ..tables.schema import TALLIES
-from ..tables.tallies import Sealed, add_sealed
+from ..tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
+from ..tally.fold import fold
+from .batch_ids import add_ids, known_ids
+from .definitions import disabled_among
+from .lock import shared_lock
+from .schema import TALLIES
+from .tallies import Sealed, add_sealed
 
 _AT_ONCE = 5_000
 """Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -166,8 +166,8 @@ def _sealed(uploads: Iterable[Upload], today: date) -> dict[_Key, Sealed]:
     for upload in uploads:
         if upload.sealing is not None:
             key = _key(upload, today)
-            one = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
-            sums[key] = one.plus(sums.get(key))
+            sealed = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
+            sums[key] = sealed.plus(sums.get(key))
     return sums
 
 

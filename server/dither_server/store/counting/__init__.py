@@ -1,1 +1,0 @@
-"""Count uploads and what folds add up, each once."""

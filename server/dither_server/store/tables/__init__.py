@@ -1,1 +1,0 @@
-"""The tables of the database, and the statements on the small ones."""
