@@ -11,8 +11,7 @@ from dither_shared import Mechanism, ParameterError
 
 from ..tally.arrays import Floats
 from .columns import Column, ColumnData, Table, number
-from .multiple_testing import holm, two_sided
-from .spread import spread_of, weights_of
+from .spread import holm, spread_of, two_sided, weights_of
 
 POWER = 0.8
 """The power of a test with ``reports_needed`` reports."""

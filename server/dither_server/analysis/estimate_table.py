@@ -14,7 +14,6 @@ from ..estimation.estimate import Estimate, estimate
 from ..tally.tally import Tally
 from .columns import Column, ColumnData, Table, number
 from .health import health
-from .labels import shortened
 from .poisoning import gains, poisoning
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
@@ -179,3 +178,12 @@ def privacy_statement(metric: Metric) -> str:
 def metric_summary(metric: Metric) -> str:
     """Return a line about a metric: its mechanism, what a report costs, and what it reveals."""
     return f"{metric.name}: {metric.mechanism.name}, {losses(metric.mechanism)}; {privacy_statement(metric)}"
+
+
+_LONG, _START, _END = 80, 44, 28
+"""Maximum characters of a label, and the kept start and end: both are kept because labels may begin alike."""
+
+
+def shortened(label: str) -> str:
+    """Return a label, with its middle left out if it is long."""
+    return label if len(label) <= _LONG else f"{label[:_START]} … {label[-_END:]}"

@@ -25,8 +25,7 @@ import scipy
 
 from ..tally.arrays import Floats, Indices
 from .columns import Column, Table, number
-from .multiple_testing import two_sided
-from .spread import Spread, weights_of
+from .spread import Spread, two_sided, weights_of
 
 WATCHED = (
     Column("value", str),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dither_server.analysis.contrasts import contrasts, together, worst_variance
+from dither_server.analysis.trend import contrasts, together, worst_variance
 
 
 @pytest.mark.parametrize("steps", [2, 3, 10])

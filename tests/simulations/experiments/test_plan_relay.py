@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_server.analysis.shuffling.amplified import amplified
-from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require_mixed
+from dither_server.analysis.shuffling.amplified import amplified, keeps, local_epsilon, require_mixed
 from dither_shared import parse_metrics
 from dither_shared.mechanisms.auto import choose
 from dither_simulations.cli import main

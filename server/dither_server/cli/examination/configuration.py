@@ -12,7 +12,7 @@ from dither_shared.errors import did_you_mean
 
 from ...access.gatekeeper import Role
 from ...analysis.population import Population
-from ...analysis.shuffling.mixed import require_mixed
+from ...analysis.shuffling.amplified import require_mixed
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ...ingest.sealed.key_file import KeyFile

@@ -19,7 +19,7 @@ from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 
 from ...analysis.columns import Table
-from ...analysis.labels import shortened
+from ...analysis.estimate_table import shortened
 from ...reading.estimates import EstimateReader
 from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import TrendQuery

@@ -18,8 +18,8 @@ from ...analysis.estimate_table import metadata
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
+from ...estimation.planning import reach, reports_for
 from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, untold
-from ...estimation.strings.reach import reach, reports_for
 from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query

@@ -12,10 +12,9 @@ from dither_shared import Metric, ParameterError
 from ...analysis.columns import Table, finite, from_rows, names_of
 from ...analysis.combine import COMBINED
 from ...analysis.compare import COMPARED, POWER, Side, side_of
-from ...analysis.contrasts import contrasts, together, worst_variance
 from ...analysis.estimate_table import metadata
-from ...analysis.multiple_testing import two_sided
-from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
+from ...analysis.spread import two_sided
+from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep, contrasts, together, worst_variance
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.mean import combined, each_side, quantile_difference
 from ..query import Comparison

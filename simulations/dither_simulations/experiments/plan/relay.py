@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dither_server.analysis.composition import rounded_up
-from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
-from dither_server.analysis.shuffling.mixed import local_epsilon
+from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified, local_epsilon
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 from dither_shared.metrics.definition import MOST_MIXED

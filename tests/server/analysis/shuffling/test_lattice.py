@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dither_server.analysis.shuffling.lattice import StepLaw
+from dither_server.analysis.shuffling.blanket import StepLaw
 
 
 @pytest.mark.parametrize("count", [1, 100, 10**6])
