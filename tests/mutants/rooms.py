@@ -103,7 +103,7 @@ ROOMS: dict[str, Room] = {
         (f"{_SERVER}/estimation/estimate.py",),
         _tests(
             *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_score"),
-            *("strings/test_lookup", "repeats", "regression/test_rappor"),
+            *("strings/test_lookup", "repeats", "decoders/test_rappor"),
         ),
     ),
 }

@@ -28,7 +28,7 @@ from .options import errors_as_lines
 @errors_as_lines()
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
     """Decode files of google/rappor: show which candidates occur, and how often."""
-    from ..estimation.regression.rappor import decode
+    from ..estimation.decoders.rappor import decode
     from ..reading.parameters import confidence_of
     from .rappor_files import answer_of, as_table, read
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_shared import PrivSet
 from dither_simulations.cli import main
 from dither_simulations.trials.mechanism_by_name import named

@@ -38,8 +38,8 @@ from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
-from ..regression import rappor
 from ..strings.selection import BucketSketch
+from . import rappor
 from .decoder import Decoder, Loads, Pairs, Support, Symbols, of_all
 from .transform import hyperplane_sums, plane, supported_values, supporting_reports
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.counted import counted
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dither_server.estimation.decoders.linear_system import BitCounts
+from dither_server.estimation.decoders.rappor import decode, regress
 from dither_server.estimation.estimate import _fitted, estimate
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import BitCounts
-from dither_server.estimation.regression.rappor import decode, regress
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
 

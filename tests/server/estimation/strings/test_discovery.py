@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dither_server.estimation.planning import reach, reports_for
 from dither_server.estimation.strings.discovery import Discovered, Spelling, discover
-from dither_server.estimation.strings.reach import reach, reports_for
 from dither_server.estimation.strings.selection import look_up
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch, RandomizedResponse

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dither_server.analysis.columns import names_of
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
