@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dither_shared import ParameterError
+from dither_shared import DitheredResponse, ParameterError
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from .cuts import Cuts
-from .likelihood import ReportScores, Solver
+from .law import Cuts, ReportScores, Solver
 
 
 def poisson_binomial_level(alpha: float) -> float:
@@ -167,19 +166,6 @@ _PASSES = 2
 """Number of passes that compute a bound: with the design effect at the estimate, then with that at the bound."""
 
 
-class _DitheredFacts(Protocol):
-    """The parameters of a dithered mechanism: the tally's shape, and P[a cell is reported], marked or not."""
-
-    cohorts: int
-    cells: int
-    a: Fraction
-    b: Fraction
-
-    @property
-    def permanent_stage(self) -> Self | None:
-        """The mechanism of the permanent draws."""
-
-
 @dataclass(frozen=True)
 class Dithered:
     """The law with d = ``phases`` and m = ``steps``; a cell is reported with p, and each other cell with q.
@@ -201,10 +187,11 @@ class Dithered:
             raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must add up to 1, with p above q")
 
     @classmethod
-    def of(cls, facts: _DitheredFacts) -> Self:
+    def of(cls, mechanism: DitheredResponse) -> Self:
         """Return the law of a mechanism."""
-        stage = facts.permanent_stage
-        return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b, None if stage is None else cls.of(stage))
+        stage = mechanism.permanent_stage
+        permanent = None if stage is None else cls.of(stage)
+        return cls(mechanism.cohorts, mechanism.cells - 1, mechanism.a, mechanism.b, permanent)
 
     @property
     def points(self) -> int:

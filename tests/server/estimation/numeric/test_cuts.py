@@ -6,7 +6,7 @@ from itertools import accumulate, combinations_with_replacement
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.cuts import Cuts
+from dither_server.estimation.numeric.law import Cuts
 from dither_shared import ParameterError
 
 CUTS = Cuts.between(

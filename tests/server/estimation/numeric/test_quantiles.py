@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.cuts import Cuts
 from dither_server.estimation.numeric.estimate import QUANTILES, quantiles_of
+from dither_server.estimation.numeric.law import Cuts
 from dither_shared import ParameterError
 
 
