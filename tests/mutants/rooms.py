@@ -93,7 +93,16 @@ ROOMS: dict[str, Room] = {
         _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),
         _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats"),
     ),
-    "health": Room((f"{_SERVER}/analysis/health.py",), _tests("server/analysis", "health", "health_sets")),
+    "health": Room(
+        (f"{_SERVER}/analysis/health.py",),
+        _tests(
+            "server",
+            "analysis/test_health",
+            "analysis/test_health_sets",
+            "analysis/test_poisoning",
+            "estimation/numeric/test_poisoning",
+        ),
+    ),
     "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit", "audit_of_sets")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from statistics import NormalDist
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,6 @@ _NOTE = (
     "errors allow for people who reported in every period of a side; people who are on both sides, and their "
     "permanent draws, make the difference more precise than stated here, unless most of them changed their answers"
 )
-
-
-class Side(TypedDict):
-    """The fields that describe one side of a comparison."""
-
-    metric: str
-    version: str
-    reports: int
-    periods: int
-    since: str | None
-    until: str | None
 
 
 ADJUSTED = number("adjusted", "The p-value, adjusted for the number of values by the method that correction names.")
@@ -59,16 +48,9 @@ COMPARED = (
 """The columns of a comparison: one row per value; numbers are null where a side has no reports."""
 
 
-def side_of(about: Mapping[str, Any]) -> Side:
-    """Return the description of one side, from the fields of its estimate."""
-    return Side(
-        metric=about["metric"],
-        version=about["version"],
-        reports=about["reports"],
-        periods=about["periods"],
-        since=about["since"],
-        until=about["until"],
-    )
+def side_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that describe one side of a comparison, out of those of its estimate."""
+    return {name: about[name] for name in ("metric", "version", "reports", "periods", "since", "until")}
 
 
 def shared(first: Table, second: Table) -> tuple[Table, Table]:

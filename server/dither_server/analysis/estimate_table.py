@@ -13,8 +13,7 @@ from dither_shared.privacy.wording import MEMOISATION, losses
 from ..estimation.estimate import Estimate, estimate
 from ..tally.tally import Tally
 from .columns import Column, ColumnData, Table, number
-from .health import health
-from .poisoning import gains, poisoning
+from .health import gains, health, poisoning
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 """What estimates a tally of a metric: its labels, the confidence, and whether intervals are simultaneous."""
@@ -61,17 +60,6 @@ SHARES = (
 """The columns of an estimate of shares: one row per value (``Estimate`` defines each number)."""
 
 _NUMBERS = [column.name for column in SHARES if column.type is float]
-
-
-def answer(
-    metric: Metric,
-    tally: Tally,
-    days: tuple[date | None, date | None] = (None, None),
-    confidence: float = 0.95,
-    candidates: tuple[str, ...] | None = None,
-) -> dict[str, Any]:
-    """Return ``estimate_table`` as one object."""
-    return estimate_table(metric, tally, days, confidence, candidates).whole()
 
 
 def _estimated(

@@ -18,7 +18,7 @@ normal, and with normal tails one of many rare values would seem to drift on one
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,15 +51,6 @@ _NOTE = (
 )
 
 
-class Step(TypedDict):
-    """A day, or the days of a week, with reports."""
-
-    since: str
-    until: str
-    reports: int
-    tested: bool
-
-
 POINT = tuple(number(name) for name in ("frequency", "standard_error", "low", "high"))
 """The columns of a point: the estimate of one step, about the population."""
 TREND = (
@@ -79,6 +70,11 @@ class TrendStep(NamedTuple, Generic[E]):
     since: date
     until: date
     estimate: E
+
+
+def step_fields(since: date, until: date, reports: int, tested: bool) -> dict[str, Any]:
+    """Return the fields that describe a step of a trend: its days, its reports, and whether it is tested."""
+    return {"since": since.isoformat(), "until": until.isoformat(), "reports": reports, "tested": tested}
 
 
 class _Span(NamedTuple):
@@ -144,10 +140,7 @@ def trend(
         "correction": "holm",
         "slope_unit": SLOPE_UNIT,
         "note": _NOTE,
-        "steps": [
-            Step(since=one.since.isoformat(), until=one.until.isoformat(), reports=one.reports, tested=one.tested)
-            for one in spans
-        ],
+        "steps": [step_fields(span.since, span.until, span.reports, span.tested) for span in spans],
     }
     listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
     return _TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)

@@ -124,7 +124,7 @@ def weighted_shares(
     of_each = np.where(trials > 0, (supporting / np.maximum(trials, 1) - q) / (p - q), share)
     scale = weights**2 * trials / np.where(asked > 0, asked, np.nan) ** 2
     law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
-    once, repeated = (_variance(one, np.clip(of_each, 0, 1)) for one in (law, again))
+    once, repeated = (one.variance(np.clip(of_each, 0, 1)) for one in (law, again))
     own = (scale * once).sum(axis=0)
     between = weighting.between(of_each - share, once / np.maximum(trials, 1))
     if mechanism.coverage != 1:  # how many reports speak of a value differs from stratum to stratum, too
@@ -138,10 +138,6 @@ def weighted_shares(
 _NAMES = [column.name for column in WEIGHTED]
 
 
-def _variance(law: Law, share: Floats) -> Floats:
-    return np.asarray(law.constant + law.slope * share + law.thinning * share * (1 - share))
-
-
 def _collisions(mechanism: Mechanism, tallies: Sequence[Tally], share: Floats) -> Floats:
     """Return the error of a sketch's collisions, which strata share because its hash functions are public."""
     if not mechanism.collision_variance:
@@ -151,7 +147,7 @@ def _collisions(mechanism: Mechanism, tallies: Sequence[Tally], share: Floats) -
     total = tallies[0]
     for one in tallies[1:]:
         total += one
-    return collision_bias(mechanism, total, share).error
+    return collision_bias(mechanism, total, share)[0]
 
 
 def _interval(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contract.cases import each, small_at
-from dither_server.analysis.poisoning import gains, poisoning
+from dither_server.analysis.health import gains, poisoning
 from dither_server.estimation.decoders.support import support
 from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally

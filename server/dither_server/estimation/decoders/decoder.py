@@ -66,16 +66,6 @@ class Support(NamedTuple):
     trials: Counts
 
 
-class Loads(NamedTuple):
-    """``users``: the debiased users of each column, shape (cohorts, columns); ``own``: Σ over reports of Σ_j r_j².
-
-    r_j is what a report adds to the users of column j.
-    """
-
-    users: Floats
-    own: float
-
-
 class Decoder(Generic[Decoded]):
     """Decodes a tally by gathering the cells that support each value: the default of mechanisms.
 
@@ -106,8 +96,11 @@ class Decoder(Generic[Decoded]):
         """Return the work of ``together`` or ``spoken`` for ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
-    def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
-        """Return the estimated distribution of users over the columns on which values collide."""
+    def loads(self, mechanism: Decoded, tally: Tally) -> tuple[Floats, float]:
+        """Return the debiased users of each column on which values collide, shape (cohorts, columns), and Σ Σ_j r_j².
+
+        That sum is over reports; r_j is what a report adds to the users of column j.
+        """
         raise NotImplementedError(f"{mechanism.name} has no columns")
 
     def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:

@@ -27,7 +27,7 @@ from dither_shared import Rappor
 
 from ...tally.arrays import Floats, Indices
 from ...tally.tally import Tally
-from ..fit import FALSE_DISCOVERIES, Fit, Scores, absent_share, passing
+from ..fit import FALSE_DISCOVERIES, Fit, absent_share, passing
 from ..hashing import Marks, marks_of
 from .linear_system import BitCounts, Refit, System, refit
 
@@ -210,6 +210,6 @@ def _fit_of(fit: Refit, shared: _AmpFit, found: Indices, threshold: float, confi
         found,
         threshold,
         confidence,
-        prior=Scores(shared.scores, shared.standard_error),
+        prior=(shared.scores, shared.standard_error),
         listed=(float(fit.frequency.sum()), fit.total_error) if together else (np.nan, np.inf),
     )

@@ -50,10 +50,13 @@ class Law(NamedTuple):
     thinning: float | Floats
     people: float | Floats = 1.0
 
+    def variance(self, share: Floats) -> Floats:
+        """Return N times the variance at a share."""
+        return np.asarray(self.constant + self.slope * share + self.thinning * share * (1 - share))
+
     def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
         """Return the standard error of an estimate from ``trials`` reports, with a bias of that standard deviation."""
-        spread = self.constant + self.slope * share + self.thinning * share * (1 - share)
-        return np.asarray(np.sqrt(np.maximum(spread, 0) / np.maximum(trials, 1) + bias**2))
+        return np.asarray(np.sqrt(np.maximum(self.variance(share), 0) / np.maximum(trials, 1) + bias**2))
 
     def plus(self, other: "Law", times: float | Floats) -> "Law":
         """Return the law whose variance is this one plus ``times`` that of ``other``."""

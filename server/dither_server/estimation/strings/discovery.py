@@ -122,7 +122,7 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         return _nothing(tally.total, rows.total, confidence)
     marks = _marks(mechanism, tried, mechanism.confirming)
     found, fit = selected(rows, marks)
-    listed = Cells.of(rows, fit.read).listed(marks)
+    listed, listed_error = Cells.of(rows, fit.read).listed(marks)
     order = np.argsort(-fit.read.frequency, kind="stable")
     frequency = fit.read.frequency[order]
     error = with_people(fit.read.error[order], frequency, rows.between)
@@ -142,8 +142,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         low=np.clip(np.minimum(frequency - margin, low), 0, 1),
         high=np.clip(np.maximum(frequency + margin, high), 0, 1),
         consistent=onto_subsimplex(frequency),
-        unlisted=1 - listed.share,
-        unlisted_error=float(with_people(listed.error, listed.share, rows.between)),
+        unlisted=1 - listed,
+        unlisted_error=float(with_people(listed_error, listed, rows.between)),
     )
 
 

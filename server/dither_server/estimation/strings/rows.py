@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -14,13 +14,6 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
-
-
-class Total(NamedTuple):
-    """The ``share`` of people who hold any string of a list, without bias, and its standard ``error``."""
-
-    share: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -87,8 +80,8 @@ class Rows:
         """The design effect of the reports of all rows."""
         return self.repeats + self.between * self.total
 
-    def listed(self, marks: Buckets, beyond: float) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S), with its error, maybe infinite.
+    def listed(self, marks: Buckets, beyond: float) -> tuple[float, float]:
+        """Return the share of people with any string of ``marks``, shape (rows, S), and its error, maybe infinite.
 
         A string outside the list falls into one of the k buckets that the list fills with probability k/B. So a row's
         estimate is (s - k/B)/(1 - k/B), where s is the sum of its k shares. Its variance is that of k cells plus, over
@@ -105,7 +98,7 @@ class Rows:
                 whole += trials * (held - part) / (1 - part)
                 variance += (trials / (1 - part)) ** 2 * (drawn / trials + beyond * part * (1 - part))
                 reports += trials
-        return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
+        return (whole / reports, math.sqrt(variance) / reports) if reports else (math.nan, math.inf)
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance, over noise and sampling, of the estimates of ``share``, shape (rows, buckets).

@@ -61,7 +61,7 @@ def test_the_mean_tally_gives_the_frequencies_back() -> None:
 
 
 def test_level_of_one_of_many_strings_that_a_double_rounds_to_1_leaves_finite_intervals() -> None:
-    columns, _, _ = _fitted(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, zipf(60), 80_000), 1e-17)
+    columns, *_ = _fitted(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, zipf(60), 80_000), 1e-17)
     assert (columns.noise_low < columns.frequency).all()
     assert (columns.noise_high > columns.frequency).all()
     assert np.isfinite(columns.noise_low + columns.noise_high).all()
