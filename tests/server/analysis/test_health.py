@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.health import FALSE_ALARMS, _at_most, health, spare_supports, uniform_counts
+from dither_server.analysis.health import FALSE_ALARMS, _at_most, health, spare_supports
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
@@ -138,25 +138,6 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
     assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
-
-
-def test_a_mechanism_without_uniform_cells_has_no_uniform_counts() -> None:
-    mechanism, counts = RandomizedResponse.calibrate(4, 1.0), np.ones((1, 4))
-    assert mechanism.uniform_cells is None
-    assert len(uniform_counts(mechanism, counts)) == 0
-
-
-def test_points_beyond_the_values_are_spare() -> None:
-    """A larger domain of the same geometry calls them values, and estimates that nobody has them."""
-    for name in ("hadamard-response", "projective-geometry", "local-hashing"):
-        mechanism, tally = honest(name)
-        larger = replace(mechanism, size=12)
-        assert larger.cells == mechanism.cells
-        spare = spare_supports(mechanism, tally)
-        deviation = (spare - float(mechanism.q) * USERS) / np.sqrt(USERS / 4)
-        assert (np.abs(deviation) < 6).all()
-    full = HadamardResponse.calibrate(7, 1.0)
-    assert not len(spare_supports(full, Tally.zero(full)))
 
 
 def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:

@@ -3,37 +3,12 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.strings.rows import Rows, supports
+from dither_server.estimation.strings.rows import Rows
 from dither_server.tally.tally import Tally
-from dither_shared import KeyedEntropy, ProjectiveSketch, Report
+from dither_shared import ProjectiveSketch
 from server.estimation.strings.sketched import tally_of, zipf
 
 SKETCH = ProjectiveSketch.calibrate(None, 2.0, buckets=64)
-
-
-def test_a_bucket_is_supported_by_the_reports_on_its_hyperplane() -> None:
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 9, SKETCH.cells)
-    found = supports(SKETCH, counts)
-    item = next(bytes([byte]) for byte in range(256) if SKETCH.bucket(bytes([byte]), 0) == 5)
-    assert len(found) == 64
-    assert found[5] == counts[list(SKETCH.marked(item, 0))].sum()
-
-
-def test_shares_are_those_of_what_devices_send() -> None:
-    entropy = KeyedEntropy(b"rows")
-    item = b"everyone"
-    rows = b"".join(
-        Report(cohort, SKETCH.randomize(item, entropy, cohort)).encode(SKETCH)
-        for cohort in (SKETCH.draw_cohort(entropy) for _ in range(4000))
-    )
-    found = Rows.of(SKETCH, Tally.fold(SKETCH, rows), range(2))
-    assert found.total == 4000
-    for row in range(2):
-        bucket = SKETCH.bucket(item, row)
-        error = np.sqrt(found.variance(np.eye(64)[bucket][np.newaxis].repeat(2, 0)))[row]
-        away = np.abs(found.share[row] - np.eye(64)[bucket]) / error
-        assert away.max() < 6.5  # 128 normal scores: below 1e-8 of chance
 
 
 def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
