@@ -20,29 +20,11 @@ import scipy
 from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, SETS
 
+from ..estimation.decoders.decoder import Support
 from ..estimation.decoders.support import decoder_of, support
 from ..estimation.numeric.dithered import Dithered
-from ..tally.arrays import Counts, Floats
+from ..tally.arrays import Floats
 from ..tally.tally import Tally
-
-
-def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
-    """Return the supports of the points of a mechanism that stand for no value.
-
-    Any report supports each of them with probability q.
-    """
-    if mechanism.max_size == mechanism.size:
-        return np.zeros(0, dtype=np.int64)
-    return support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
-
-
-def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
-    """Return counts, computed from those of the tally, that have equal expectations under all answers."""
-    if mechanism.uniform_cells is None:
-        return np.zeros(0)
-    first, length = mechanism.uniform_cells
-    return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
-
 
 FALSE_ALARMS = 0.001
 
@@ -88,11 +70,16 @@ def _range(sums: _Sums) -> float | None:
     """Test each support against its extreme laws over all answers, Bin(n, q) and Bin(n, p)."""
     if sums.mechanism.items not in {LISTED, SETS}:
         return None
-    supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
+    low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
+    return _of_oddest(support(sums.mechanism, sums.tally, ()), sums.periods, low, high)
+
+
+def _of_oddest(supports: Support, periods: int, low: float, high: float) -> float:
+    """Return the p-value of the oddest support if honest ones are at least Bin(n, low) and at most Bin(n, high)."""
+    supporting, trials = (each / periods for each in supports)
     values = len(supporting)
     if trials.min() == trials.max():  # then only the rarest and the commonest can have the least p-value
         supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max()
-    low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
     return min(1.0, 2 * values * float(tails.min()))
 
@@ -121,19 +108,22 @@ def _weights(sums: _Sums) -> float | None:
 
 
 def _spare(sums: _Sums) -> float | None:
-    """Test the supports of points that stand for no value against their law, Bin(n, q)."""
-    found = spare_supports(sums.mechanism, sums.tally)
-    if not len(found):
+    """Test the supports of points that stand for no value, each of which any report supports with probability q."""
+    size = sums.mechanism.size
+    if sums.mechanism.max_size == size:
         return None
-    supporting, trials = np.array([found.min(), found.max()]) / sums.periods, float(sums.reports.sum())
     q = float(sums.mechanism.q)
-    tails = np.minimum(_at_most(supporting, trials, q), _at_most(trials - supporting, trials, 1 - q))
-    return min(1.0, 2 * len(found) * float(tails.min()))
+    points = support(replace(sums.mechanism, size=sums.mechanism.max_size), sums.tally, ())
+    return _of_oddest(Support(*(each[size:] for each in points)), sums.periods, q, q)
 
 
 def _symbols(sums: _Sums) -> float | None:
-    found = uniform_counts(sums.mechanism, sums.counts)
-    return _as_expected(found) if len(found) > 1 else None
+    """Test runs of cells that have equal expectations under all answers."""
+    if sums.mechanism.uniform_cells is None:
+        return None
+    first, length = sums.mechanism.uniform_cells
+    counts = np.asarray(sums.counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
+    return _as_expected(counts) if len(counts) > 1 else None
 
 
 def _windows(sums: _Sums) -> float | None:

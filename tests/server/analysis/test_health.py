@@ -4,13 +4,14 @@ Tests of false alarms are wrong with a probability below 1e-7 over the choice of
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.health import FALSE_ALARMS, _at_most, health, spare_supports
+from dither_server.analysis.health import FALSE_ALARMS, _at_most, health
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
@@ -205,7 +206,7 @@ def test_spare_symbols_are_judged_by_the_oddest(name: str) -> None:
     for bound in (100, 130):
         counts = rng.integers(90, bound, (mechanism.cohorts, mechanism.cells))
         tally = Tally(np.full(mechanism.cohorts, int(counts.sum(axis=1).mean())), counts)
-        spare = spare_supports(mechanism, tally)
+        spare = support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
         tails = np.minimum(stats.binom.cdf(spare, tally.total, q), stats.binom.sf(spare - 1, tally.total, q))
         found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}
         assert found["spare"] == pytest.approx(min(1.0, 2 * len(spare) * tails.min()), rel=1e-6)
@@ -224,6 +225,14 @@ def test_cohorts_are_compared_by_pearsons_test() -> None:
     tally = Tally(300 + 3 * np.arange(hashing.cohorts), np.full((hashing.cohorts, hashing.cells), 100))
     found = {check["test"]: check["p_value"] for check in health(hashing, (), tally)}
     assert found["cohorts"] == pytest.approx(stats.chisquare(tally.reports).pvalue)
+
+
+@pytest.mark.parametrize(("symbols", "held"), [(2, False), (3, True)])
+def test_symbols_are_compared_if_there_are_two_beside_the_first(symbols: int, held: bool) -> None:
+    """With two, all values and seeds leave one symbol that says nothing, which is as common as itself."""
+    hashing = LocalHashing(size=8, symbols=symbols, truth=Fraction(3, 4))
+    tally = Tally(np.full(hashing.cohorts, 300), np.full((hashing.cohorts, hashing.cells), 300 // symbols))
+    assert ("symbols" in {check["test"] for check in health(hashing, (), tally)}) == held
 
 
 def test_health_test_runs_once_reports_are_enough_for_its_approximation(monkeypatch: pytest.MonkeyPatch) -> None:
