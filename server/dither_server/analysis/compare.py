@@ -58,15 +58,15 @@ def shared(first: Table, second: Table) -> tuple[Table, Table]:
 
     Raises ParameterError if there are none.
     """
-    ours, theirs = first.columns["value"], second.columns["value"]
-    if ours == theirs:
+    labels, other_labels = first.columns["value"], second.columns["value"]
+    if labels == other_labels:
         return first, second
-    where = {value: place for place, value in enumerate(theirs)}
-    here = np.array([place for place, value in enumerate(ours) if value in where], dtype=np.intp)
+    where = {value: place for place, value in enumerate(other_labels)}
+    here = np.array([place for place, value in enumerate(labels) if value in where], dtype=np.intp)
     if not len(here):
         names = f"{first.about['metric']} and {second.about['metric']}"
         raise ParameterError("other", f"{names} share no values to compare")
-    return first.chosen(here), second.chosen(np.array([where[ours[place]] for place in here.tolist()], dtype=np.intp))
+    return first.chosen(here), second.chosen(np.array([where[labels[place]] for place in here.tolist()], dtype=np.intp))
 
 
 def compared(

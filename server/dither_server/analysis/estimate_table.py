@@ -130,8 +130,8 @@ def _columns(mechanism: Mechanism, result: Estimate, forged: float) -> dict[str,
     up, down = gains(mechanism, result.frequency, forged if round(forged * result.reports) else np.nan)
     derived = {"gain_up": up, "gain_down": down}
     numbers = {name: derived[name] if name in derived else getattr(result, name) for name in _NUMBERS}
-    found = [None] * len(result.labels) if result.found is None else result.found
-    return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found}
+    selected = [None] * len(result.labels) if result.found is None else result.found
+    return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": selected}
 
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:

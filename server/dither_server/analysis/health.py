@@ -58,8 +58,8 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[
     """Return the tests that apply to a tally; none if there are too few reports."""
     repeated = max(1, len(tally.repeats.periods)) if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
-    found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
-    held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
+    results = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
+    held = [(name, says, p_value) for name, says, p_value in results if p_value is not None]
     level = FALSE_ALARMS / max(len(held), 1)
     return [
         _Check(test=name, says=says, p_value=p_value, level=level, odd=p_value < level) for name, says, p_value in held
@@ -131,10 +131,10 @@ def _windows(sums: _Sums) -> float | None:
 
     The reporters of each window are a random sample, so a value's support has the same probability in all its windows.
     """
-    found = decoder_of(sums.mechanism).by_window(sums.mechanism, sums.tally)
-    if found is None or found.trials.shape[1] < 2:
+    windows = decoder_of(sums.mechanism).by_window(sums.mechanism, sums.tally)
+    if windows is None or windows.trials.shape[1] < 2:
         return None
-    supporting, trials = found.supporting / sums.periods, found.trials / sums.periods
+    supporting, trials = windows.supporting / sums.periods, windows.trials / sums.periods
     chance = supporting.sum(axis=1) / np.maximum(trials.sum(axis=1), 1)
     spread = chance * (1 - chance)
     enough = trials.min(axis=1) * np.minimum(chance, 1 - chance) >= _LEAST_EXPECTED

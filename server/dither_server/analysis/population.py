@@ -257,17 +257,17 @@ def who_answered(
 
     ``reports`` returns the number of reports with a value of an attribute; nothing is returned without any.
     """
-    found: dict[str, list[tuple[str, float, float]]] = {}
+    answered: dict[str, list[tuple[str, float, float]]] = {}
     listed = dict(metric.strata.attributes) if metric.strata else {}
     for margin in population.of(metric):
         for name in margin.attributes:
             known = margin.sums([name])
             counts = {value: reports(name, value) for value in listed[name]}
             total = sum(counts.values())
-            if total and name not in found:
+            if total and name not in answered:
                 shown = [value for value in listed[name] if counts[value] or known.get((value,))]
-                found[name] = [(value, counts[value] / total, known.get((value,), 0.0)) for value in shown]
-    return list(found.items())
+                answered[name] = [(value, counts[value] / total, known.get((value,), 0.0)) for value in shown]
+    return list(answered.items())
 
 
 def indicators(population: Population, metric: Metric) -> Floats:
@@ -278,5 +278,5 @@ def indicators(population: Population, metric: Metric) -> Floats:
     columns: list[Booleans] = []
     for margin in population.of(metric):
         target, place = _target(margin, strata)
-        columns += [place == one for one in range(len(target))]
+        columns += [place == combination for combination in range(len(target))]
     return np.array(columns, dtype=np.float64).T

@@ -71,7 +71,7 @@ def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     """
     share, weights = np.full(frequency.shape[1], 0.5), np.zeros_like(frequency)
     for _ in range(_PASSES):
-        inverse = np.array([1 / one.variance(share) for one in spreads])
+        inverse = np.array([1 / spread.variance(share) for spread in spreads])
         weights = np.asarray(inverse / np.maximum(inverse.sum(axis=0), _NOTHING))
         share = np.clip((weights * frequency).sum(axis=0), 0, 1)
     return weights

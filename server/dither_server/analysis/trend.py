@@ -124,11 +124,11 @@ def trend(
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
     shown: slice | Indices = slice(None) if places is None else places
     spans: list[_Span] = []
-    for place, one in enumerate(stretches):
-        found = one.estimate
-        spans.append(_span(one))
-        frequency[place], errors[place] = found.frequency, found.standard_error
-        low[place], high[place] = found.low[shown], found.high[shown]
+    for place, stretch in enumerate(stretches):
+        result = stretch.estimate
+        spans.append(_span(stretch))
+        frequency[place], errors[place] = result.frequency, result.standard_error
+        low[place], high[place] = result.low[shown], result.high[shown]
     tests = _tests(metric, spans, frequency, errors)
     adjusted = holm(tests[2])
     columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # False for NaN
@@ -158,10 +158,10 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
 
 
 def _span(step: TrendStep[Estimate]) -> _Span:
-    found = step.estimate
-    known = bool(np.isfinite(found.frequency).any())
-    tested = found.reports >= LEAST_REPORTS and known
-    return _Span(step.since, step.until, found.reports, found.repeats, tested)
+    result = step.estimate
+    known = bool(np.isfinite(result.frequency).any())
+    tested = result.reports >= LEAST_REPORTS and known
+    return _Span(step.since, step.until, result.reports, result.repeats, tested)
 
 
 def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:
@@ -169,13 +169,13 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
 
     The estimates have shape (spans, values).
     """
-    reports, repeats = np.array([(float(one.reports), one.repeats) for one in spans]).T
+    reports, repeats = np.array([(float(span.reports), span.repeats) for span in spans]).T
     overall = reports @ frequency / reports.sum()
     shared = _shared(metric.mechanism, overall, errors, reports, repeats)
     # Under no change all steps have one variance per report: the mean is used, not each step's own random one.
     left = np.maximum(reports**2 @ (errors**2 - shared), 0) / reports.sum()
     variance = left / reports[:, np.newaxis] + shared
-    middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
+    middles = np.array([(span.since.toordinal() + span.until.toordinal()) / 2 for span in spans])
     weights = contrasts(middles, reports)
     estimates = weights @ frequency
     errors = np.sqrt(worst_variance(weights, variance, shared))
@@ -201,7 +201,7 @@ def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, repeats: Floa
     each = (
         spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, repeats, strict=True)
     )
-    return np.array([one.cube(share) for one in each])
+    return np.array([spread.cube(share) for spread in each])
 
 
 def together(p_values: Floats) -> Floats:

@@ -124,11 +124,11 @@ def estimate(
             columns, consistent, found, unlisted = _fitted(mechanism, labels, tally, alpha)
         else:
             columns, consistent = _supported(mechanism, labels, tally, alpha)
-    said = verdicts(columns.low, columns.high)
+    judged = verdicts(columns.low, columns.high)
     if found is not None:
-        found &= np.array([verdict != "too-few" for verdict in said])
+        found &= np.array([verdict != "too-few" for verdict in judged])
     effect = tally.repeats.effect
-    return Estimate(labels, tally.total, confidence, rule, *columns, consistent, said, found, unlisted, effect)
+    return Estimate(labels, tally.total, confidence, rule, *columns, consistent, judged, found, unlisted, effect)
 
 
 def _error_of_none(mechanism: Mechanism, reports: Floats | int, repeats: float) -> Floats:

@@ -247,8 +247,8 @@ class Fit:
         present = np.zeros(len(frequency), dtype=np.bool_)
         present[found] = True
         low, high = normal_interval(frequency, error, confidence)
-        own, errors = frequency[found], error[found]
-        scores = own / errors
+        shares, errors = frequency[found], error[found]
+        scores = shares / errors
         if len(frequency) > _READ_WHOLE:
             allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * errors
             low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
@@ -258,7 +258,7 @@ class Fit:
             low=low,
             high=high,
             found=present,
-            consistent=onto_subsimplex(_likely(prior, found, own, errors)),
+            consistent=onto_subsimplex(_likely(prior, found, shares, errors)),
             unlisted=1 - listed[0],
             unlisted_error=listed[1],
         )

@@ -60,10 +60,10 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
     estimates = Debiased(frequency, supporting, trials)
     repeated = again * _joined(mechanism, stage, tally, estimates, group) if again else 0.0
-    found = decoder_of(mechanism).together(mechanism, tally, group)
-    if found is not None:
+    joint = decoder_of(mechanism).together(mechanism, tally, group)
+    if joint is not None:
         gap, chance = float(mechanism.p - mechanism.q), supporting / tally.total
-        covariance = found / tally.total - chance * np.bincount(group, chance)[group]
+        covariance = joint / tally.total - chance * np.bincount(group, chance)[group]
         return np.asarray(covariance / (gap**2 * tally.total) + repeated)
     return _joined(mechanism, mechanism, tally, estimates, group) + repeated
 
@@ -75,13 +75,13 @@ def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates
         raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
     (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
     alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
-    own = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
+    alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
     spoken, of_shares = (
         decoder.spoken(mechanism, tally, weights, group) / out_of - weights
         for weights in (1 / out_of, frequency / out_of)
     )
     joined = pair[0] * spoken + pair[1] * (frequency * spoken + of_shares) - frequency * of_shares
-    return np.asarray(own + joined)
+    return np.asarray(alone_variance + joined)
 
 
 def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices, repeats: float) -> Law:
@@ -97,9 +97,9 @@ def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indi
 def _usual(mechanism: Mechanism, values: Indices) -> Law:
     """Return the law of sums of ``values`` values each, over noise alone, if every person reports once."""
     apart, slope = joint_constants(mechanism) or (0.0, 0.0)
-    one, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
-    slopes = np.asarray(thinned * (one.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
-    return Law(thinned * values * (one.constant + (values - 1) * apart), slopes, 0.0)
+    single, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
+    slopes = np.asarray(thinned * (single.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
+    return Law(thinned * values * (single.constant + (values - 1) * apart), slopes, 0.0)
 
 
 _LEAST_REPORTS = 1_000

@@ -132,8 +132,8 @@ def keeps(mechanism: Mechanism, epsilon: float, least: int, delta: float) -> boo
     if epsilon >= mechanism.epsilon:
         return True
     law = mechanism.two_level or finite_law(mechanism)
-    found = generic_delta(mechanism.epsilon, least, epsilon) if law is None else blanket_delta(law, least, epsilon)
-    return found <= delta
+    kept_delta = generic_delta(mechanism.epsilon, least, epsilon) if law is None else blanket_delta(law, least, epsilon)
+    return kept_delta <= delta
 
 
 def require_mixed(metrics: Iterable[Metric]) -> None:

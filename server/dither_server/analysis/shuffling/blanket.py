@@ -119,11 +119,11 @@ class StepLaw:
         with np.errstate(divide="ignore"):
             logs = count / 2 * np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1.0))
         powers, phases = np.exp(logs), angles * low - count * np.arctan2(imaginary, 1 + real)
-        found = scipy.fft.irfft(powers * np.exp(1j * phases), size)
+        probabilities = scipy.fft.irfft(powers * np.exp(1j * phases), size)
         rounded = _ROUNDING * (abs(low) + count * float(masses @ np.abs(self.values)))
         wrong = 2 / size * float(powers @ np.minimum(rounded * angles + _ROUNDING, 2.0)) + OUTSIDE
         scale = count * float(self.log_moment(tilt))
-        return TiltedSum(tilt, scale, low + np.arange(size, dtype=float), np.maximum(found, 0.0), wrong)
+        return TiltedSum(tilt, scale, low + np.arange(size, dtype=float), np.maximum(probabilities, 0.0), wrong)
 
     def window(self, count: int, tilt: float) -> tuple[float, float]:
         """Return the least and the greatest sum that are kept."""
@@ -177,7 +177,10 @@ class FiniteLaw:
 
     def alone(self, after: float) -> float:
         """Return max_ab E[(X_ab)_+] for ε = ``after``: the δ of a single report without any other."""
-        return max(float((np.maximum(one - math.exp(after) * self.odds, 0.0) @ self.common).max()) for one in self.odds)
+        return max(
+            float((np.maximum(law_of_value - math.exp(after) * self.odds, 0.0) @ self.common).max())
+            for law_of_value in self.odds
+        )
 
     def steps(self, after: float) -> StepLaw | None:
         """Return X* for ε = ``after``; None if X is never positive, or too seldom for the size of the lattice."""
@@ -289,8 +292,8 @@ def blanket_delta(law: Law, reports: int, after: float) -> float:
         return min(1.0, MARGIN * law.alone(after)) if isinstance(law, FiniteLaw) else 0.0
     unit = _unit(steps, reports)
     steps = _split(steps, unit)
-    found = steps.sum_of(reports, steps.tilt_to(0.0))
-    return min(1.0, MARGIN * math.exp(found.log_scale) * _excess(found) * unit / reports)
+    total = steps.sum_of(reports, steps.tilt_to(0.0))
+    return min(1.0, MARGIN * math.exp(total.log_scale) * _excess(total) * unit / reports)
 
 
 def _excess(law: TiltedSum) -> float:

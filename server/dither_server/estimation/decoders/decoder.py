@@ -155,9 +155,9 @@ def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, 
     spoken: list[tuple[int, int]] = []
     for owner, item in enumerate(items):
         for cohort in range(mechanism.cohorts):
-            own = mechanism.supporting(item, cohort)
-            cells += [(cohort * mechanism.cells + cell, owner) for cell in own]
-            spoken += [(cohort, owner)] if own else []
+            held = mechanism.supporting(item, cohort)
+            cells += [(cohort * mechanism.cells + cell, owner) for cell in held]
+            spoken += [(cohort, owner)] if held else []
     places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
     return places, owners, cohorts, speaking
@@ -172,13 +172,13 @@ class Symbols(Decoder[Decoded]):
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
         """Weigh reports by how many of a group they support, and decode."""
-        found = np.zeros(len(group), dtype=np.int64)
-        for one in range(int(group.max()) + 1):
-            own = group == one
-            weights = np.rint(self.supported(mechanism, own.astype(np.float64))).astype(np.int64)
+        joined = np.zeros(len(group), dtype=np.int64)
+        for number in range(int(group.max()) + 1):
+            inside = group == number
+            weights = np.rint(self.supported(mechanism, inside.astype(np.float64))).astype(np.int64)
             table = tally.counts * weights.reshape(tally.counts.shape)
-            found[own] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[own]
-        return found
+            joined[inside] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[inside]
+        return joined
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
         """Count two transforms per group."""

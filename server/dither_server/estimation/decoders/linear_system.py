@@ -202,7 +202,7 @@ def _errors(system: System, solve: Floats, residual: Floats, variance: Floats, w
     return np.asarray(error)
 
 
-def _model_variance(system: System, columns: Floats, solve: Floats, own: Floats, share: Floats) -> Floats:
+def _model_variance(system: System, columns: Floats, solve: Floats, held: Floats, share: Floats) -> Floats:
     """Return Var(solve @ target) over noise and over the assignment of people to cohorts.
 
     A cohort's shares f_c scatter around f with covariance (diag f - f f')/n_c, which couples the bits of one string;
@@ -217,5 +217,5 @@ def _model_variance(system: System, columns: Floats, solve: Floats, own: Floats,
     for cohort, reports in enumerate(table.reports):
         cells = slice(cohort * bits, (cohort + 1) * bits)
         seen = solve[:, cells] @ columns[cells]
-        variance += np.maximum((seen**2) @ own - (seen @ own) ** 2, 0) / reports
+        variance += np.maximum((seen**2) @ held - (seen @ held) ** 2, 0) / reports
     return variance

@@ -64,13 +64,13 @@ class _BitWindows(Decoder[BitFlip]):
     def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
         """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
-        found = np.zeros(len(group))
-        for one in range(int(group.max()) + 1):
-            own = group == one
-            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
-            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
-            found[own] = inside[holding].sum(axis=1)
-        return found
+        sums = np.zeros(len(group))
+        for number in range(int(group.max()) + 1):
+            members = group == number
+            inside = tally.reports * np.where(members, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(members)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            sums[members] = inside[holding].sum(axis=1)
+        return sums
 
     def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
         """Count the bits of all windows, for each group."""

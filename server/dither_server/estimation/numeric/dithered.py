@@ -145,21 +145,21 @@ def _upper(
     first = np.arange(len(trials))
     pooling = np.array(widths)[:, np.newaxis]
     last = np.minimum(first + pooling, len(trials))
-    seen, asked, based, common = (
+    seen, covering, based, common = (
         (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
         for column in (successes, trials, law.base * trials, law.shared_base * trials)
     )
-    each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(asked, 1)
+    each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(covering, 1)
     pooled = law._replace(base=based / some, shared_base=common / some)
     effect = pooled.effect((seen / some - pooled.base) / law.gap, pooling)
-    judged = (approximate_upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
-    best = np.where(asked > 0, judged, np.inf).argmin(axis=0), first
-    seen, asked, effect, width = seen[best], asked[best], effect[best], pooling[best[0], 0]
+    judged = (approximate_upper_bounds(seen / effect, covering / effect, each) - pooled.base) / law.gap
+    best = np.where(covering > 0, judged, np.inf).argmin(axis=0), first
+    seen, covering, effect, width = seen[best], covering[best], effect[best], pooling[best[0], 0]
     pooled = law._replace(base=pooled.base[best], shared_base=pooled.shared_base[best])
     for _ in range(_PASSES):
-        bound = (upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
+        bound = (upper_bounds(seen / effect, covering / effect, each) - pooled.base) / law.gap
         effect = np.maximum(effect, pooled.effect(bound, width))
-    return np.where(asked > 0, bound, 1.0)
+    return np.where(covering > 0, bound, 1.0)
 
 
 _PASSES = 2

@@ -64,7 +64,7 @@ class Cuts:
         ends = (1.0, 0.0, 0.0, 1.0, 1.0)
         columns = (frequency, noise_error, standard_error, low, high)
         frequency, noise_error, standard_error, low, high = (
-            np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)
+            np.concatenate([[0.0], column, [end]]) for column, end in zip(columns, ends, strict=True)
         )
         return cls(frequency, noise_error, standard_error, low, high, repeated)
 

@@ -100,21 +100,21 @@ def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats
     are left out. Raises ParameterError if no interval has that confidence.
     """
     require_confidence(confidence)
-    known = [one for one in means if one.reports]
+    known = [mean for mean in means if mean.reports]
     if not known:
         return _unknown(confidence)
-    weights = np.array([one.standard_error**-2 for one in known])
+    weights = np.array([mean.standard_error**-2 for mean in known])
     weights /= weights.sum()
-    reports = sum(one.reports for one in known)
-    parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
+    reports = sum(mean.reports for mean in known)
+    parts = np.array([(mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in known])
     noise, variance, shared = (weights**2 @ parts * reports).tolist()
     if covariance is not None:
         variance += float(weights @ covariance @ weights) * reports
-    estimate = float(weights @ [one.estimate for one in known])
+    estimate = float(weights @ [mean.estimate for mean in known])
     made = with_intervals(
         estimate, (noise / reports, variance / reports, shared / reports), reports, confidence, reports
     )
-    return of_few(made, Law(noise, 0.0, 1.0), reports) if all(one.few for one in known) else made
+    return of_few(made, Law(noise, 0.0, 1.0), reports) if all(mean.few for mean in known) else made
 
 
 def with_intervals(

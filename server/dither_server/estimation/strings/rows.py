@@ -128,9 +128,9 @@ class Rows:
         if pairs <= 0:
             return 1.0
         users = self.share * reports[:, np.newaxis]
-        own = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
-        own += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
-        met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
+        squares = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
+        squares += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
+        met, chance = (float(np.square(users).sum()) - squares) / pairs, 1 / self.buckets
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
 
     def _squares(self, p: float, q: float, users: float, reports: float) -> float:

@@ -100,10 +100,10 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
     return np.flatnonzero(chosen), fit
 
 
-def _leading(score: Floats, asked: Booleans, marks: Buckets) -> Booleans:
+def _leading(score: Floats, entering: Booleans, marks: Buckets) -> Booleans:
     """Return which of the strings selected by ``asked`` have the highest score in all of their cells."""
-    leading = asked.copy()
-    worth = np.where(asked, score, -np.inf)
+    leading = entering.copy()
+    worth = np.where(entering, score, -np.inf)
     for row in marks:
         best = np.full(int(row.max(initial=0)) + 1, -np.inf)
         np.maximum.at(best, row, worth)
@@ -158,6 +158,6 @@ def _together(rows: Rows, marks: Buckets) -> _Found:
 def _selected(rows: Rows, marks: Buckets) -> _Found:
     found, fit = selected(rows, marks)
     read = fit.beside(marks)
-    for everyone, own in zip(read, fit.read, strict=True):
-        everyone[found] = own
+    for everyone, joint in zip(read, fit.read, strict=True):
+        everyone[found] = joint
     return _Found(read, found, Cells.of(rows, fit.read), fit.chance)
