@@ -107,16 +107,6 @@ def test_cohorts_without_reports_are_ignored_by_the_fit() -> None:
     assert fit.frequency == pytest.approx(zipf(60), abs=1e-9)
 
 
-def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
-    many = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
-    fit = regress(MECHANISM, many, expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**6))
-    assert fit.frequency[:3] == pytest.approx(zipf(60)[:3], rel=0.1)
-    assert (fit.standard_error > 0).all()
-    assert np.isfinite(fit.frequency).all()
-    assert fit.found[:3].all()
-    assert np.isinf(fit.unlisted_error)
-
-
 def test_hundreds_of_candidates_are_not_fitted_together_however_many_cells_there_are() -> None:
     """The fit of all of 1,500 beside 8,192 cells takes 30 times as long as selection, which finds as many."""
     wide = Rappor.calibrate(None, 2.0, bits=128, hashes=2, cohorts=64)
