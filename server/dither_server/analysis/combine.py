@@ -88,7 +88,7 @@ def _columns(known: Sequence[Version], values: Sequence[str], alpha: float) -> l
     constant = (squares * [spread.constant for spread in spreads]).sum(axis=0)
 
     def error_at(share: Floats) -> Floats:
-        return np.asarray(np.sqrt(constant + slope * share + thinning * share * (1 - share)))
+        return np.asarray(np.sqrt(Law(constant, slope, thinning).variance(share)))
 
     def skewness(share: Floats) -> Floats:
         return np.asarray((weights**3 * [spread.cube(share) for spread in spreads]).sum(axis=0) / error_at(share) ** 3)

@@ -12,7 +12,7 @@ import scipy
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals.score import noise_law, third_moment
+from ..estimation.intervals.score import Law, noise_law, third_moment
 from ..tally.arrays import Floats
 
 _PASSES = 3
@@ -35,7 +35,7 @@ class Spread(NamedTuple):
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance at these shares."""
-        return np.asarray(self.constant + self.slope * share + self.thinning * share * (1 - share))
+        return Law(self.constant, self.slope, self.thinning).variance(share)
 
     def cube(self, share: Floats) -> Floats:
         """Return the third central moment at these shares."""

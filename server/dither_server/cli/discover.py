@@ -34,7 +34,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     """
     from dither_shared import ParameterError
 
-    from ..estimation.strings.discovery import untold
+    from ..estimation.strings.discovery import no_progress
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
@@ -44,7 +44,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
         chosen = metric_asked(found, store, metric, query.version)
         if chosen.question.kind != "discovery":
             raise ParameterError(metric, "does not discover strings; use dither-server estimate for it")
-        reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else untold))
+        reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else no_progress))
         answer = reader.table(chosen, query).whole()
     text = summary_of(chosen).text(answer)
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(headed(text, answer)))

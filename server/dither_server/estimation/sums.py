@@ -76,11 +76,11 @@ def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates
     (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
     alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
     alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
-    spoken, of_shares = (
-        decoder.spoken(mechanism, tally, weights, group) / out_of - weights
+    covered, of_shares = (
+        decoder.covered_weights(mechanism, tally, weights, group) / out_of - weights
         for weights in (1 / out_of, frequency / out_of)
     )
-    joined = pair[0] * spoken + pair[1] * (frequency * spoken + of_shares) - frequency * of_shares
+    joined = pair[0] * covered + pair[1] * (frequency * covered + of_shares) - frequency * of_shares
     return np.asarray(alone_variance + joined)
 
 

@@ -88,12 +88,12 @@ class Decoder(Generic[Decoded]):
         """
         return None
 
-    def spoken(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
+    def covered_weights(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
         """Return for each value the sum of its ``group``'s weights, each times the reports that cover both values."""
         return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Return the work of ``together`` or ``spoken`` for ``groups`` groups, in the unit of ``cost``."""
+        """Return the work of ``together`` or ``covered_weights`` for ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
     def loads(self, mechanism: Decoded, tally: Tally) -> tuple[Floats, float]:
@@ -141,10 +141,10 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
     items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
     if mechanism.items.open:
         items = tuple(label.encode("utf-8") for label in labels)
-    cells, owners, cohorts, speaking = _supporting(mechanism, items)
+    cells, owners, cohorts, covering = _supporting(mechanism, items)
     supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
     np.add.at(supporting, owners, tally.counts.ravel()[cells])
-    np.add.at(trials, speaking, tally.reports[cohorts])
+    np.add.at(trials, covering, tally.reports[cohorts])
     return Support(supporting, trials)
 
 
@@ -152,15 +152,15 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
 def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
     """Return the supporting cells with the item of each, and the cohorts that have such cells with the item of each."""
     cells: list[tuple[int, int]] = []
-    spoken: list[tuple[int, int]] = []
+    covered: list[tuple[int, int]] = []
     for owner, item in enumerate(items):
         for cohort in range(mechanism.cohorts):
             held = mechanism.supporting(item, cohort)
             cells += [(cohort * mechanism.cells + cell, owner) for cell in held]
-            spoken += [(cohort, owner)] if held else []
+            covered += [(cohort, owner)] if held else []
     places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
-    return places, owners, cohorts, speaking
+    cohorts, covering = np.array(covered, dtype=np.int64).reshape(-1, 2).T
+    return places, owners, cohorts, covering
 
 
 class Symbols(Decoder[Decoded]):

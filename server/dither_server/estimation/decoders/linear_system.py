@@ -152,16 +152,16 @@ class Refit(NamedTuple):
         return np.where(np.isfinite(self.standard_error), self.frequency / self.standard_error, -np.inf)
 
 
-def refit(system: System, chosen: Indices, target: Floats, beside: Floats) -> Refit:
+def refit(system: System, chosen: Indices, target: Floats, frequencies: Floats) -> Refit:
     """Fit the chosen to ``target``, cells of shape (cohorts, bits), by weighted least squares.
 
     The errors are valid even if one person reports many times.
 
-    ``beside`` holds the frequencies of all candidates, shape (V,); those of the others enter the weights.
+    ``frequencies`` are those of all candidates, shape (V,); those of the others enter the weights.
     """
     if not len(chosen):
         return Refit(chosen, np.zeros(0), np.zeros(0), 0.0)
-    everyone = beside.copy()
+    everyone = frequencies.copy()
     everyone[chosen] = np.maximum(_fitted(system, chosen, target)[0], 0)
     system = system.reweighted(everyone)
     target = system.centred(target)

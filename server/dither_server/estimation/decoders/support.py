@@ -61,7 +61,7 @@ class _BitWindows(Decoder[BitFlip]):
         """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(_in_each(tally.reports, tally.counts))
 
-    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+    def covered_weights(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
         """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
         sums = np.zeros(len(group))

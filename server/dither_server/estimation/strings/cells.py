@@ -100,7 +100,7 @@ class Fitted:
     buckets: int
     chance: Chance
 
-    def beside(self, marks: Buckets) -> Read:
+    def with_each(self, marks: Buckets) -> Read:
         """Return the fit of each of other strings, shape (rows, M), as if it alone were added to the fitted ones."""
         buckets = self.buckets
         trust = self.weight * self.free

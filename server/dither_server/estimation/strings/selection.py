@@ -52,7 +52,7 @@ def selected(rows: Rows, marks: Buckets) -> _Selected:
     cells = Cells.of(rows)
     for _ in range(_REPEATS):
         fit = cells.fit(marks[:, found])
-        score = fit.beside(marks).score
+        score = fit.with_each(marks).score
         score[found] = fit.read.score
         before, short = found, highest(score, rows.buckets // _CROWDED, _SPARE)
         among, fit = _grown(cells, marks[:, short], marks.shape[1])
@@ -87,7 +87,7 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
     departures = np.zeros(marks.shape[1], dtype=np.intp)
     fit = cells.fit(marks[:, chosen])
     for _ in range(_ROUNDS):
-        score = fit.beside(marks).score
+        score = fit.with_each(marks).score
         score[chosen] = fit.read.score
         passes = np.zeros_like(chosen)
         passes[passing(score, FALSE_DISCOVERIES * len(score) / listed)] = True
@@ -157,7 +157,7 @@ def _together(rows: Rows, marks: Buckets) -> _Found:
 
 def _selected(rows: Rows, marks: Buckets) -> _Found:
     found, fit = selected(rows, marks)
-    read = fit.beside(marks)
+    read = fit.with_each(marks)
     for everyone, joint in zip(read, fit.read, strict=True):
         everyone[found] = joint
     return _Found(read, found, Cells.of(rows, fit.read), fit.chance)

@@ -81,5 +81,5 @@ def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
         whole, part = selected(rows, marks), selected(some, theirs)
         assert part.found.tolist() == whole.found.tolist()
         assert Cells(some, 1e-7).listed(theirs) == pytest.approx(Cells(rows, 1e-7).listed(marks))
-        for ours, its in zip(part.fit.beside(theirs), whole.fit.beside(marks), strict=True):
+        for ours, its in zip(part.fit.with_each(theirs), whole.fit.with_each(marks), strict=True):
             assert np.allclose(ours, its, rtol=1e-9, atol=1e-12, equal_nan=True)
