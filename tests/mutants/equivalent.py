@@ -297,6 +297,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
         for times in (1, 3)
     },
+    (f"{_SERVER}/analysis/composition.py", "fine = 9 ** (2 * digits)"): "a factor rounded down elsewhere",
+    (f"{_SERVER}/analysis/composition.py", "fine = 10** 61"): "a root that is rounded up by less is a bound, too",
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "error, kept = 2 * len(weights), sum(weights)",
+    ): "a step rounds off hardly more than 1, because the error before it is multiplied by a ratio of at most 1",
     **{
         (
             f"{_SERVER}/analysis/composition.py",
