@@ -297,6 +297,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
         for times in (1, 3)
     },
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "start, unit, fine = 10 ** (digits + _SPARE), 10**digits, 10 ** (2 * digits + 3 * _SPARE)",
+    ): "a factor with more digits is rounded down, too, and by less",
     (f"{_SERVER}/analysis/composition.py", "fine = 9 ** (2 * digits)"): "a factor rounded down elsewhere",
     (f"{_SERVER}/analysis/composition.py", "fine = 10** 61"): "a root that is rounded up by less is a bound, too",
     (
