@@ -195,6 +195,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/estimation/intervals/exact.py", line): reason
         for line, reason in {
             "beside = _BESIDE * (2 * np.sqrt(self._trials))": "more ends are computed one by one",
+            "alone = (np.abs(self._angle - self._bends) <= beside).any(axis=0) | (self._angle > self._bends[-1])": (
+                "two floats are hardly ever the same"
+            ),
             "_CLOSE = -0.99999999": "all ends are computed one by one",
             "_BESIDE = 1.01": "more ends are computed one by one",
             "if p <= q:  # the opposite is reported more often: count how many do not support the value": (

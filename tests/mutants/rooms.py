@@ -91,7 +91,7 @@ ROOMS: dict[str, Room] = {
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),
-        _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats"),
+        _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats", "estimate"),
     ),
     "health": Room(
         (f"{_SERVER}/analysis/health.py",),

@@ -148,6 +148,9 @@ def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
             third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
     assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+    windows = SetResponse.calibrate(3, 3.0, window=2)
+    once, again = (third_moment(windows, ONE, np.array([3.0]), times, sampled=False) for times in (1.0, 3.0))
+    assert once == again, "the noise and the window of each report are its own"
 
 
 @pytest.mark.parametrize("repeats", [1, 1.5])
