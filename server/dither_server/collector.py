@@ -13,7 +13,7 @@ from dither_shared import Metric, ParameterError
 from .access.gatekeeper import Gatekeeper, proxy_login
 from .access.tokens import KnownTokens
 from .analysis.population import Population
-from .analysis.shuffling.mixed import require_mixed
+from .analysis.shuffling.amplified import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest, PlainUpload, UploadFormat

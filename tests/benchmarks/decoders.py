@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from benchmarks.decoding.cases import CASES, Case, Survey, reported, sampled
+from dither_server.estimation.decoders.linear_system import BitCounts
+from dither_server.estimation.decoders.rappor import decode
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import BitCounts
-from dither_server.estimation.regression.rappor import decode
 from dither_shared import Rappor
 
 from . import tables

@@ -19,7 +19,7 @@ from scipy import special
 
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import QUANTILES, quantiles_of
-from dither_server.estimation.numeric.likelihood import maximum_likelihood
+from dither_server.estimation.numeric.law import maximum_likelihood
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
 

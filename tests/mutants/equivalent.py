@@ -216,6 +216,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     **{
         (f"{_SERVER}/estimation/intervals/exact.py", line): reason
         for line, reason in {
+            "beside = _BESIDE * (2 * np.sqrt(self._trials))": "more ends are computed one by one",
+            "alone = (np.abs(self._angle - self._bends) <= beside).any(axis=0) | (self._angle > self._bends[-1])": (
+                "two floats are hardly ever the same"
+            ),
             "_CLOSE = -0.99999999": "all ends are computed one by one",
             "_BESIDE = 1.01": "more ends are computed one by one",
             "if p <= q:  # the opposite is reported more often: count how many do not support the value": (
@@ -319,6 +323,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
         for times in (1, 3)
     },
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "start, unit, fine = 10 ** (digits + _SPARE), 10**digits, 10 ** (2 * digits + 3 * _SPARE)",
+    ): "a factor with more digits is rounded down, too, and by less",
+    (f"{_SERVER}/analysis/composition.py", "fine = 9 ** (2 * digits)"): "a factor rounded down elsewhere",
+    (f"{_SERVER}/analysis/composition.py", "fine = 10** 61"): "a root that is rounded up by less is a bound, too",
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "error, kept = 2 * len(weights), sum(weights)",
+    ): "a step rounds off hardly more than 1, because the error before it is multiplied by a ratio of at most 1",
     **{
         (
             f"{_SERVER}/analysis/composition.py",

@@ -91,9 +91,18 @@ ROOMS: dict[str, Room] = {
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),
-        _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats"),
+        _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats", "estimate"),
     ),
-    "health": Room((f"{_SERVER}/analysis/health.py",), _tests("server/analysis", "health", "health_sets")),
+    "health": Room(
+        (f"{_SERVER}/analysis/health.py",),
+        _tests(
+            "server",
+            "analysis/test_health",
+            "analysis/test_health_sets",
+            "analysis/test_poisoning",
+            "estimation/numeric/test_poisoning",
+        ),
+    ),
     "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit", "audit_of_sets")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
@@ -103,7 +112,7 @@ ROOMS: dict[str, Room] = {
         (f"{_SERVER}/estimation/estimate.py",),
         _tests(
             *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_score"),
-            *("strings/test_lookup", "repeats", "regression/test_rappor"),
+            *("strings/test_lookup", "repeats", "decoders/test_rappor"),
         ),
     ),
 }

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from dither_server.analysis.estimate_table import answer
+from dither_server.analysis.estimate_table import estimate_table
 from dither_server.app import collector_of, create_app
 from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store
@@ -144,7 +144,7 @@ def _fill(store: Store, metric: Metric) -> Any:
     store.add_refusals({strange: 5, Refusal(metric.name, TODAY, "malformed", metric.version): 3}, SHARD)
     if metric is THEME:
         store.add_refusals({Refusal("", TODAY, "too-large"): 2}, SHARD)
-    return answer(metric, store.tally(metric, TODAY, TODAY), (TODAY, TODAY))
+    return estimate_table(metric, store.tally(metric, TODAY, TODAY), (TODAY, TODAY)).whole()
 
 
 def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:

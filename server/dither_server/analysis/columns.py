@@ -33,11 +33,11 @@ class Column(NamedTuple):
     def schema(self) -> dict[str, Any]:
         """The JSON schema of one of its cells."""
         name = _JSON_TYPES[self.type]
-        found: dict[str, Any] = {"type": [name, "null"] if self.nullable else name}
+        schema: dict[str, Any] = {"type": [name, "null"] if self.nullable else name}
         if self.choices:
-            found = {"enum": list(self.choices)}
-        found |= {key: end for key, end in zip(("minimum", "maximum"), self.range, strict=True) if end is not None}
-        return found | ({"description": self.description} if self.description else {})
+            schema = {"enum": list(self.choices)}
+        schema |= {key: end for key, end in zip(("minimum", "maximum"), self.range, strict=True) if end is not None}
+        return schema | ({"description": self.description} if self.description else {})
 
 
 def number(name: str, description: str = "") -> Column:

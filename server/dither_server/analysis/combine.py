@@ -41,13 +41,13 @@ def combined(metric: str, versions: Sequence[Version], confidence: float) -> Tab
     people who reported under several versions: their reports share the answer, but no permanent draw, because each
     version has its own.
     """
-    known = [one for one in versions if _has_shares(one.table)]
-    values = _common([one.table.columns["value"] for one in known])
+    known = [version for version in versions if _has_shares(version.table)]
+    values = _common([version.table.columns["value"] for version in known])
     numbers = _columns(known, values, 1 - confidence) if values else [np.zeros(0)] * 4
     about = {
         "metric": metric,
-        "versions": [one.table.about["version"] for one in known],
-        "reports": sum(one.table.about["reports"] for one in known),
+        "versions": [version.table.about["version"] for version in known],
+        "reports": sum(version.table.about["reports"] for version in known),
         "confidence": confidence,
     }
     names = ("frequency", "standard_error", "low", "high")
@@ -62,43 +62,48 @@ def _has_shares(table: Table) -> bool:
 
 
 def _common(lists: Sequence[ColumnData]) -> list[str]:
-    others = [set(one) for one in lists[1:]]
-    return [value for value in lists[0] if all(value in one for one in others)] if lists else []
+    others = [set(column) for column in lists[1:]]
+    return [value for value in lists[0] if all(value in column for column in others)] if lists else []
 
 
 def _columns(known: Sequence[Version], values: Sequence[str], alpha: float) -> list[Floats]:
     """Return the means, their errors, and the ends of their intervals."""
     frequency, error = (_numbers(known, values, name) for name in ("frequency", "standard_error"))
     spreads = [
-        spread_of(one.mechanism, frequency[place], error[place], one.table.about["reports"], one.repeats.effect)
-        for place, one in enumerate(known)
+        spread_of(
+            version.mechanism, frequency[place], error[place], version.table.about["reports"], version.repeats.effect
+        )
+        for place, version in enumerate(known)
     ]
     weights = weights_of(spreads, frequency)
     mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
     squares = weights**2
-    slope, thinning = squares.T @ [one.slope for one in spreads], squares.T @ [one.thinning for one in spreads]
-    overlaps = np.array([[one.repeats.overlap(other.repeats) for other in known] for one in known])
+    slope, thinning = (
+        squares.T @ [spread.slope for spread in spreads],
+        squares.T @ [spread.thinning for spread in spreads],
+    )
+    overlaps = np.array([[version.repeats.overlap(other.repeats) for other in known] for version in known])
     np.fill_diagonal(overlaps, 0.0)
     thinning = thinning + np.einsum("iv,ij,jv->v", weights, overlaps, weights)
-    constant = (squares * [one.constant for one in spreads]).sum(axis=0)
+    constant = (squares * [spread.constant for spread in spreads]).sum(axis=0)
 
     def error_at(share: Floats) -> Floats:
-        return np.asarray(np.sqrt(constant + slope * share + thinning * share * (1 - share)))
+        return np.asarray(np.sqrt(Law(constant, slope, thinning).variance(share)))
 
     def skewness(share: Floats) -> Floats:
-        return np.asarray((weights**3 * [one.cube(share) for one in spreads]).sum(axis=0) / error_at(share) ** 3)
+        return np.asarray((weights**3 * [spread.cube(share) for spread in spreads]).sum(axis=0) / error_at(share) ** 3)
 
-    spread = error_at(np.clip(mean, 0, 1))
+    mean_error = error_at(np.clip(mean, 0, 1))
     if not thinning.any():  # all versions are RAPPOR
-        return [mean, spread, *normal_interval(mean, spread, 1 - alpha)]
+        return [mean, mean_error, *normal_interval(mean, mean_error, 1 - alpha)]
     law = Law(0.0, slope / thinning, 1.0)
-    return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
+    return [mean, mean_error, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
 
 
 def _numbers(known: Sequence[Version], values: Sequence[str], name: str) -> Floats:
     """Return the column ``name``, by version and value."""
     columns = []
-    for one in known:
-        where = {value: place for place, value in enumerate(one.table.columns["value"])}
-        columns.append(np.asarray(one.table.columns[name], dtype=np.float64)[[where[value] for value in values]])
+    for version in known:
+        where = {value: place for place, value in enumerate(version.table.columns["value"])}
+        columns.append(np.asarray(version.table.columns[name], dtype=np.float64)[[where[value] for value in values]])
     return np.array(columns)

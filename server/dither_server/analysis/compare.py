@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from statistics import NormalDist
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from dither_shared import Mechanism, ParameterError
 
 from ..tally.arrays import Floats
 from .columns import Column, ColumnData, Table, number
-from .multiple_testing import holm, two_sided
-from .spread import spread_of, weights_of
+from .spread import holm, spread_of, two_sided, weights_of
 
 POWER = 0.8
 """The power of a test with ``reports_needed`` reports."""
@@ -21,17 +20,6 @@ _NOTE = (
     "errors allow for people who reported in every period of a side; people who are on both sides, and their "
     "permanent draws, make the difference more precise than stated here, unless most of them changed their answers"
 )
-
-
-class Side(TypedDict):
-    """The fields that describe one side of a comparison."""
-
-    metric: str
-    version: str
-    reports: int
-    periods: int
-    since: str | None
-    until: str | None
 
 
 ADJUSTED = number("adjusted", "The p-value, adjusted for the number of values by the method that correction names.")
@@ -60,16 +48,9 @@ COMPARED = (
 """The columns of a comparison: one row per value; numbers are null where a side has no reports."""
 
 
-def side_of(about: Mapping[str, Any]) -> Side:
-    """Return the description of one side, from the fields of its estimate."""
-    return Side(
-        metric=about["metric"],
-        version=about["version"],
-        reports=about["reports"],
-        periods=about["periods"],
-        since=about["since"],
-        until=about["until"],
-    )
+def side_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that describe one side of a comparison, out of those of its estimate."""
+    return {name: about[name] for name in ("metric", "version", "reports", "periods", "since", "until")}
 
 
 def shared(first: Table, second: Table) -> tuple[Table, Table]:
@@ -77,15 +58,15 @@ def shared(first: Table, second: Table) -> tuple[Table, Table]:
 
     Raises ParameterError if there are none.
     """
-    ours, theirs = first.columns["value"], second.columns["value"]
-    if ours == theirs:
+    labels, other_labels = first.columns["value"], second.columns["value"]
+    if labels == other_labels:
         return first, second
-    where = {value: place for place, value in enumerate(theirs)}
-    here = np.array([place for place, value in enumerate(ours) if value in where], dtype=np.intp)
+    where = {value: place for place, value in enumerate(other_labels)}
+    here = np.array([place for place, value in enumerate(labels) if value in where], dtype=np.intp)
     if not len(here):
         names = f"{first.about['metric']} and {second.about['metric']}"
         raise ParameterError("other", f"{names} share no values to compare")
-    return first.chosen(here), second.chosen(np.array([where[ours[place]] for place in here.tolist()], dtype=np.intp))
+    return first.chosen(here), second.chosen(np.array([where[labels[place]] for place in here.tolist()], dtype=np.intp))
 
 
 def compared(

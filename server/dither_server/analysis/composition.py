@@ -187,14 +187,14 @@ _LEFT_OUT = 10 ** (_SPARE - 1)
 
 def _outward(start: int, ratios: Iterable[tuple[int, int]]) -> list[int]:
     """Return the cumulative products of ``start`` and the ratios, rounded down, until they are small enough to omit."""
-    found = []
+    products = []
     weight = start
     for over, under in ratios:
         weight = weight * over // under
         if weight < _LEFT_OUT:
             break
-        found.append(weight)
-    return found
+        products.append(weight)
+    return products
 
 
 def _sum(one: _Loss, two: _Loss, digits: int) -> _Loss:

@@ -13,9 +13,7 @@ from dither_shared.privacy.wording import MEMOISATION, losses
 from ..estimation.estimate import Estimate, estimate
 from ..tally.tally import Tally
 from .columns import Column, ColumnData, Table, number
-from .health import health
-from .labels import shortened
-from .poisoning import gains, poisoning
+from .health import gains, health, poisoning
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 """What estimates a tally of a metric: its labels, the confidence, and whether intervals are simultaneous."""
@@ -62,17 +60,6 @@ SHARES = (
 """The columns of an estimate of shares: one row per value (``Estimate`` defines each number)."""
 
 _NUMBERS = [column.name for column in SHARES if column.type is float]
-
-
-def answer(
-    metric: Metric,
-    tally: Tally,
-    days: tuple[date | None, date | None] = (None, None),
-    confidence: float = 0.95,
-    candidates: tuple[str, ...] | None = None,
-) -> dict[str, Any]:
-    """Return ``estimate_table`` as one object."""
-    return estimate_table(metric, tally, days, confidence, candidates).whole()
 
 
 def _estimated(
@@ -143,8 +130,8 @@ def _columns(mechanism: Mechanism, result: Estimate, forged: float) -> dict[str,
     up, down = gains(mechanism, result.frequency, forged if round(forged * result.reports) else np.nan)
     derived = {"gain_up": up, "gain_down": down}
     numbers = {name: derived[name] if name in derived else getattr(result, name) for name in _NUMBERS}
-    found = [None] * len(result.labels) if result.found is None else result.found
-    return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found}
+    selected = [None] * len(result.labels) if result.found is None else result.found
+    return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": selected}
 
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -179,3 +166,12 @@ def privacy_statement(metric: Metric) -> str:
 def metric_summary(metric: Metric) -> str:
     """Return a line about a metric: its mechanism, what a report costs, and what it reveals."""
     return f"{metric.name}: {metric.mechanism.name}, {losses(metric.mechanism)}; {privacy_statement(metric)}"
+
+
+_LONG, _START, _END = 80, 44, 28
+"""Maximum characters of a label, and the kept start and end: both are kept because labels may begin alike."""
+
+
+def shortened(label: str) -> str:
+    """Return a label, with its middle left out if it is long."""
+    return label if len(label) <= _LONG else f"{label[:_START]} … {label[-_END:]}"

@@ -1,4 +1,4 @@
-"""Health checks: test whether a tally has the patterns that honest reports have under all answers.
+"""Forged reports: test whether a tally has the patterns of honest ones, and how far forged ones can move an estimate.
 
 A test uses the sums alone, and its p-value is the largest over all honest answers. All tests of an estimate together
 raise a false alarm with probability at most ``FALSE_ALARMS``. A failed test is shown, but no report is dropped.
@@ -11,46 +11,20 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import NamedTuple, TypedDict
 
 import numpy as np
 import scipy
 
-from dither_shared import Mechanism
+from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, SETS
 
 from ..estimation.decoders.decoder import Support
 from ..estimation.decoders.support import decoder_of, support
-from ..tally.arrays import Counts, Floats
+from ..estimation.numeric.dithered import Dithered
+from ..tally.arrays import Floats
 from ..tally.tally import Tally
-
-
-def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
-    """Return the supports of the points of a mechanism that stand for no value.
-
-    Any report supports each of them with probability q.
-    """
-    if mechanism.max_size == mechanism.size:
-        return np.zeros(0, dtype=np.int64)
-    return support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
-
-
-def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
-    """Return counts, computed from those of the tally, that have equal expectations under all answers."""
-    if mechanism.uniform_cells is None:
-        return np.zeros(0)
-    first, length = mechanism.uniform_cells
-    return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
-
-
-def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
-    """Return the supports of each value by window, shape (values, windows); None if no value is in two windows.
-
-    The reporters of each window are a random sample, so a value's support has the same probability in all its windows.
-    """
-    found = decoder_of(mechanism).by_window(mechanism, tally)
-    return found if found is not None and found.trials.shape[1] > 1 else None
-
 
 FALSE_ALARMS = 0.001
 
@@ -84,8 +58,8 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[
     """Return the tests that apply to a tally; none if there are too few reports."""
     repeated = max(1, len(tally.repeats.periods)) if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
-    found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
-    held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
+    results = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
+    held = [(name, says, p_value) for name, says, p_value in results if p_value is not None]
     level = FALSE_ALARMS / max(len(held), 1)
     return [
         _Check(test=name, says=says, p_value=p_value, level=level, odd=p_value < level) for name, says, p_value in held
@@ -96,11 +70,16 @@ def _range(sums: _Sums) -> float | None:
     """Test each support against its extreme laws over all answers, Bin(n, q) and Bin(n, p)."""
     if sums.mechanism.items not in {LISTED, SETS}:
         return None
-    supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
+    low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
+    return _of_oddest(support(sums.mechanism, sums.tally, ()), sums.periods, low, high)
+
+
+def _of_oddest(supports: Support, periods: int, low: float, high: float) -> float:
+    """Return the p-value of the oddest support if honest ones are at least Bin(n, low) and at most Bin(n, high)."""
+    supporting, trials = (each / periods for each in supports)
     values = len(supporting)
     if trials.min() == trials.max():  # then only the rarest and the commonest can have the least p-value
         supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max()
-    low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
     return min(1.0, 2 * values * float(tails.min()))
 
@@ -129,27 +108,33 @@ def _weights(sums: _Sums) -> float | None:
 
 
 def _spare(sums: _Sums) -> float | None:
-    """Test the supports of points that stand for no value against their law, Bin(n, q)."""
-    found = spare_supports(sums.mechanism, sums.tally)
-    if not len(found):
+    """Test the supports of points that stand for no value, each of which any report supports with probability q."""
+    size = sums.mechanism.size
+    if sums.mechanism.max_size == size:
         return None
-    supporting, trials = np.array([found.min(), found.max()]) / sums.periods, float(sums.reports.sum())
     q = float(sums.mechanism.q)
-    tails = np.minimum(_at_most(supporting, trials, q), _at_most(trials - supporting, trials, 1 - q))
-    return min(1.0, 2 * len(found) * float(tails.min()))
+    points = support(replace(sums.mechanism, size=sums.mechanism.max_size), sums.tally, ())
+    return _of_oddest(Support(*(each[size:] for each in points)), sums.periods, q, q)
 
 
 def _symbols(sums: _Sums) -> float | None:
-    found = uniform_counts(sums.mechanism, sums.counts)
-    return _as_expected(found) if len(found) > 1 else None
+    """Test runs of cells that have equal expectations under all answers."""
+    if sums.mechanism.uniform_cells is None:
+        return None
+    first, length = sums.mechanism.uniform_cells
+    counts = np.asarray(sums.counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
+    return _as_expected(counts) if len(counts) > 1 else None
 
 
 def _windows(sums: _Sums) -> float | None:
-    """Test whether each value has equal shares in all its windows (Pearson's chi-square); return the least p-value."""
-    found = window_supports(sums.mechanism, sums.tally)
-    if found is None:
+    """Test whether each value has equal shares in all its windows (Pearson's chi-square); return the least p-value.
+
+    The reporters of each window are a random sample, so a value's support has the same probability in all its windows.
+    """
+    windows = decoder_of(sums.mechanism).by_window(sums.mechanism, sums.tally)
+    if windows is None or windows.trials.shape[1] < 2:
         return None
-    supporting, trials = found.supporting / sums.periods, found.trials / sums.periods
+    supporting, trials = windows.supporting / sums.periods, windows.trials / sums.periods
     chance = supporting.sum(axis=1) / np.maximum(trials.sum(axis=1), 1)
     spread = chance * (1 - chance)
     enough = trials.min(axis=1) * np.minimum(chance, 1 - chance) >= _LEAST_EXPECTED
@@ -182,3 +167,51 @@ def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> flo
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:
     """Return P[Bin(trials, probability) <= counts]; 1 without trials, the limit of a beta shape of 0."""
     return np.asarray(scipy.special.betainc(np.maximum(trials - counts, 1e-300), counts + 1, 1 - probability))
+
+
+def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> dict[str, float]:
+    """Return the effect of forged reports on an estimate from ``reports`` reports, of which a ``share`` is forged.
+
+    ``reports`` of the answer is the number of these. ``reports_to_appear`` forged reports suffice for the interval of a
+    value that nobody has to exclude 0. Anyone can send them, and they cannot be recognised. As in ``gains``, all forged
+    reports cover the attacked value, so if a report covers a share c of the values, each counts 1/c times.
+    """
+    noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
+    each = mechanism.reach[1] / float(mechanism.coverage)
+    # At a share of 0 all of 1 - confidence lies above (``feldman_cousins``).
+    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / each)
+    return {"share": share, "reports": round(share * reports), "reports_to_appear": appear}
+
+
+def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats, Floats]:
+    """Return the largest rise and fall of each value's estimate that a share β of forged reports can cause.
+
+    A crafted report supports a value with certainty, or does not, so it contributes (1-q)/(p-q) or -q/(p-q), whereas an
+    honest one contributes the estimate f on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong,
+    USENIX Security 2021). If a report covers a share c of the values, all forged reports cover the attacked value, and
+    are a share β/(c (1-β) + β) of the reports that do. One report may raise several values at once; each value is
+    considered by itself.
+
+    A string that is fitted to its cells has no support: the result is for a fit of this string alone, and a joint fit
+    of many strings may amplify the effect.
+    """
+    low, high = mechanism.reach
+    forged = share / (float(mechanism.coverage) * (1 - share) + share)
+    return forged * (high - frequency), forged * (frequency - low)
+
+
+def cut_shift(law: Dithered, forged: float, cuts: int | None = None) -> float:
+    """Return how far a share ``forged`` of all reports can move the share below a point, up or down; at most 1.
+
+    All forgers choose the phases of ``cuts`` neighbouring cuts, at most d; with None they spread over all phases, and
+    move all shares together. If forgers use few phases, the test of the phases' counts detects it.
+    """
+    if not 0 <= forged <= 1:  # NaN compares false
+        raise ParameterError("forged", f"{forged!r} is not a share of all reports, from 0 to 1")
+    d = law.phases
+    aimed = d if cuts is None else cuts
+    if not 1 <= aimed <= d:
+        raise ParameterError("cuts", f"{aimed} is not between 1 and {d}, the number of phases")
+    many = forged / aimed
+    among = many / (many + (1 - forged) / d)
+    return float(np.minimum(among * (1 - float(law.q)) / law.gap, 1.0))

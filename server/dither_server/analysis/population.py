@@ -48,7 +48,7 @@ _KEYS = {"source", "most_weight", "margins", "joint"}
 
 
 @dataclass(frozen=True)
-class Margin:
+class _Margin:
     """The shares of people with each combination of values of some attributes; ``place`` names it in the file."""
 
     place: str
@@ -87,7 +87,7 @@ class Margin:
 class Population:
     """Margins that are taken as known, what they are of, in words, and the largest weight that is accepted."""
 
-    margins: tuple[Margin, ...]
+    margins: tuple[_Margin, ...]
     source: str = ""
     most_weight: float = MOST_WEIGHT
 
@@ -129,7 +129,7 @@ class Population:
         margins, joint = document.get("margins", {}), document.get("joint", [])
         if not isinstance(margins, dict) or not isinstance(joint, list) or not (margins or joint):
             raise ParameterError("margins", "none; give a table such as [margins.platform], or [[joint]]")
-        found = [Margin.read(f"margins.{name:.40}", (name,), table) for name, table in margins.items()]
+        found = [_Margin.read(f"margins.{name:.40}", (name,), table) for name, table in margins.items()]
         found += [_joint(f"joint[{place}]", table) for place, table in enumerate(joint)]
         _require_agreement(found)
         return cls(tuple(found), source, float(most))
@@ -149,11 +149,11 @@ class Population:
                     meant = did_you_mean(value, sorted(declared[name]))
                     raise ParameterError(margin.place, f"no metric declares {name}={value:.40}{meant}")
 
-    def of(self, metric: Metric) -> tuple[Margin, ...]:
+    def of(self, metric: Metric) -> tuple[_Margin, ...]:
         """Return the margins of the attributes that a metric declares, summed over others."""
         names = metric.strata.names if metric.strata else ()
         kept = [(one, tuple(name for name in one.attributes if name in names)) for one in self.margins]
-        return tuple(Margin(one.place, some, one.sums(some)) for one, some in kept if some)
+        return tuple(_Margin(one.place, some, one.sums(some)) for one, some in kept if some)
 
     def shares(self, metric: Metric, reports: Floats) -> Floats:
         """Return the share of people in each cell of a metric's strata, given the reports of each cell.
@@ -196,7 +196,7 @@ def strata_values(strata: Strata, attributes: Sequence[str], cell: int) -> tuple
     return tuple(strata.cells[cell][strata.names.index(name)] for name in attributes)
 
 
-def _joint(place: str, table: object) -> Margin:
+def _joint(place: str, table: object) -> _Margin:
     if not isinstance(table, dict) or set(table) != {"attributes", "cells"}:
         raise ParameterError(place, 'not a table of attributes = ["platform", "channel"] and cells')
     names = table["attributes"]
@@ -204,10 +204,10 @@ def _joint(place: str, table: object) -> Margin:
         raise ParameterError(f"{place}.attributes", "not a list of two attributes or more")
     if len(set(names)) < len(names):
         raise ParameterError(f"{place}.attributes", "names an attribute twice")
-    return Margin.read(f"{place}.cells", tuple(names), table["cells"])
+    return _Margin.read(f"{place}.cells", tuple(names), table["cells"])
 
 
-def _require_agreement(margins: Sequence[Margin]) -> None:
+def _require_agreement(margins: Sequence[_Margin]) -> None:
     """Raise ParameterError if two margins give the same attributes other shares."""
     for index, one in enumerate(margins):
         for other in margins[:index]:
@@ -223,7 +223,7 @@ def _require_agreement(margins: Sequence[Margin]) -> None:
                     )
 
 
-def _target(margin: Margin, strata: Strata) -> tuple[Floats, Indices]:
+def _target(margin: _Margin, strata: Strata) -> tuple[Floats, Indices]:
     """Return the share of each combination, and the combination of each cell. What is "other" may be left out."""
     combined = [strata_values(strata, margin.attributes, cell) for cell in range(len(strata))]
     numbered = {values: place for place, values in enumerate(dict.fromkeys(combined))}
@@ -257,17 +257,17 @@ def who_answered(
 
     ``reports`` returns the number of reports with a value of an attribute; nothing is returned without any.
     """
-    found: dict[str, list[tuple[str, float, float]]] = {}
+    answered: dict[str, list[tuple[str, float, float]]] = {}
     listed = dict(metric.strata.attributes) if metric.strata else {}
     for margin in population.of(metric):
         for name in margin.attributes:
             known = margin.sums([name])
             counts = {value: reports(name, value) for value in listed[name]}
             total = sum(counts.values())
-            if total and name not in found:
+            if total and name not in answered:
                 shown = [value for value in listed[name] if counts[value] or known.get((value,))]
-                found[name] = [(value, counts[value] / total, known.get((value,), 0.0)) for value in shown]
-    return list(found.items())
+                answered[name] = [(value, counts[value] / total, known.get((value,), 0.0)) for value in shown]
+    return list(answered.items())
 
 
 def indicators(population: Population, metric: Metric) -> Floats:
@@ -278,5 +278,5 @@ def indicators(population: Population, metric: Metric) -> Floats:
     columns: list[Booleans] = []
     for margin in population.of(metric):
         target, place = _target(margin, strata)
-        columns += [place == one for one in range(len(target))]
+        columns += [place == combination for combination in range(len(target))]
     return np.array(columns, dtype=np.float64).T

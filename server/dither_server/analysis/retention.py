@@ -14,7 +14,7 @@ of all reports is independent, even if the same devices report in many weeks. Fr
     Var N_w(T) = n_T V0 + N_w(T) Vf,   Cov(N_w, N_w0) = n_O c0 + (N_w(O) + N_w0(O)) c1   over the weeks O of both.
 
 For a population of which the devices are a random sample, N_w is binomial given the denominator y, which adds
-y R (1 - R) to the variance of N_w - R y. Both intervals are Fieller's sets (``intervals.ratios``).
+y R (1 - R) to the variance of N_w - R y. Both intervals are Fieller's sets (``intervals.score.fieller``).
 """
 
 from collections.abc import Mapping, Sequence

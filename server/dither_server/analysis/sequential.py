@@ -25,8 +25,7 @@ import scipy
 
 from ..tally.arrays import Floats, Indices
 from .columns import Column, Table, number
-from .multiple_testing import two_sided
-from .spread import Spread, weights_of
+from .spread import Spread, two_sided, weights_of
 
 WATCHED = (
     Column("value", str),
@@ -68,7 +67,7 @@ def watched(labels: Sequence[str], reference: Look, looks: Sequence[Look], confi
     tests = 1 if set(labels) == {"true", "false"} else values  # of two that sum to 1 a single change is tested
     best, first_seen = np.zeros(values), np.full(values, None, dtype=object)
     difference, margin = np.full(values, np.nan), np.full(values, np.nan)
-    used = [one for one in looks if one.reports >= LEAST_REPORTS] if reference.reports >= LEAST_REPORTS else []
+    used = [look for look in looks if look.reports >= LEAST_REPORTS] if reference.reports >= LEAST_REPORTS else []
     for look in used:
         logarithm, variance = evidence(reference, look, change)
         best = np.maximum(best, logarithm)
@@ -87,7 +86,7 @@ def watched(labels: Sequence[str], reference: Look, looks: Sequence[Look], confi
         "low": difference - margin,
         "high": difference + margin,
         "p_value": p_value,
-        "changed": [one is not None for one in first_seen.tolist()],
+        "changed": [day is not None for day in first_seen.tolist()],
         "first_seen": first_seen.tolist(),
     }
     about = {"looks": len(used), "change": change, "confidence": confidence, "correction": "bonferroni"}
@@ -106,7 +105,7 @@ def _score(reference: Look, look: Look) -> tuple[Floats, Floats]:
     shares = np.array([reference.frequency, look.frequency])
     spreads = (reference.spread, look.spread)
     share = (weights_of(spreads, shares) * shares).sum(axis=0)
-    variance = np.asarray(sum(one.variance(share) for one in spreads), dtype=np.float64)
+    variance = np.asarray(sum(spread.variance(share) for spread in spreads), dtype=np.float64)
     error = np.sqrt(variance)
     skewness = (look.spread.cube(share) - reference.spread.cube(share)) / error**3
     p_value = two_sided((shares[1] - shares[0]) / error, skewness)

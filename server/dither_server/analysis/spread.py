@@ -1,4 +1,4 @@
-"""Compute the moments of an estimate at an assumed share, for tests of no change and for weights.
+"""Compute what tests of no change and weights need: moments of an estimate at an assumed share, tails, corrections.
 
 The standard error of an estimate is computed at the estimate itself. It is smaller at low estimates, so weights and
 tests based on it favour them: a survey with few holders by chance would count as more precise.
@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals.score import noise_law, third_moment
+from ..estimation.intervals.score import Law, noise_law, third_moment
 from ..tally.arrays import Floats
 
 _PASSES = 3
@@ -34,7 +35,7 @@ class Spread(NamedTuple):
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance at these shares."""
-        return np.asarray(self.constant + self.slope * share + self.thinning * share * (1 - share))
+        return Law(self.constant, self.slope, self.thinning).variance(share)
 
     def cube(self, share: Floats) -> Floats:
         """Return the third central moment at these shares."""
@@ -70,7 +71,39 @@ def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     """
     share, weights = np.full(frequency.shape[1], 0.5), np.zeros_like(frequency)
     for _ in range(_PASSES):
-        inverse = np.array([1 / one.variance(share) for one in spreads])
+        inverse = np.array([1 / spread.variance(share) for spread in spreads])
         weights = np.asarray(inverse / np.maximum(inverse.sum(axis=0), _NOTHING))
         share = np.clip((weights * frequency).sum(axis=0), 0, 1)
     return weights
+
+
+_SKEWED = 1e-4
+"""A skewness below this changes no p-value by more than a thousandth of itself."""
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values adjusted after Holm (1979): rejecting those below α rejects any true one with at most α.
+
+    The smallest of k is multiplied by k, the next by k - 1, and so on, and none is below one before it. It holds under
+    any dependence of the tests. NaN means no test: it stays NaN and is not counted.
+    """
+    adjusted = np.full_like(p_values, np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    steps = p_values[order] * (len(order) - np.arange(len(order)))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def two_sided(score: Floats, skewness: Floats | float = 0.0) -> Floats:
+    """Return twice the smaller tail beyond ``score`` of a variable of mean 0, variance 1 and that skewness, at most 1.
+
+    The variable is modelled as a shifted gamma (Pearson's type III), which is normal without skewness and has slightly
+    heavier tails than binomial or Poisson counts; the normal tail of rare counts would be much too light.
+    """
+    skewness = np.broadcast_to(np.asarray(skewness, dtype=np.float64), np.shape(score))
+    skewed = np.abs(skewness) > _SKEWED
+    shape = 4 / np.where(skewed, skewness, 1.0) ** 2
+    at = np.maximum(shape + np.sign(skewness) * np.where(skewed, score, 0.0) * np.sqrt(shape), 0)
+    tail = np.minimum(scipy.special.gammainc(shape, at), scipy.special.gammaincc(shape, at))
+    return np.asarray(2 * np.where(skewed, tail, scipy.special.ndtr(-np.abs(score))))

@@ -18,7 +18,7 @@ normal, and with normal tails one of many rare values would seem to drift on one
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,9 +29,7 @@ from ..estimation.intervals.score import shared_variance
 from ..tally.arrays import Floats, Indices
 from .columns import Column, Table, cells, number
 from .compare import ADJUSTED
-from .contrasts import contrasts, together, worst_variance
-from .multiple_testing import holm, two_sided
-from .spread import spread_of
+from .spread import holm, spread_of, two_sided
 
 E = TypeVar("E")
 
@@ -53,15 +51,6 @@ _NOTE = (
 )
 
 
-class Step(TypedDict):
-    """A day, or the days of a week, with reports."""
-
-    since: str
-    until: str
-    reports: int
-    tested: bool
-
-
 POINT = tuple(number(name) for name in ("frequency", "standard_error", "low", "high"))
 """The columns of a point: the estimate of one step, about the population."""
 TREND = (
@@ -81,6 +70,11 @@ class TrendStep(NamedTuple, Generic[E]):
     since: date
     until: date
     estimate: E
+
+
+def step_fields(since: date, until: date, reports: int, tested: bool) -> dict[str, Any]:
+    """Return the fields that describe a step of a trend: its days, its reports, and whether it is tested."""
+    return {"since": since.isoformat(), "until": until.isoformat(), "reports": reports, "tested": tested}
 
 
 class _Span(NamedTuple):
@@ -130,11 +124,11 @@ def trend(
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
     shown: slice | Indices = slice(None) if places is None else places
     spans: list[_Span] = []
-    for place, one in enumerate(stretches):
-        found = one.estimate
-        spans.append(_span(one))
-        frequency[place], errors[place] = found.frequency, found.standard_error
-        low[place], high[place] = found.low[shown], found.high[shown]
+    for place, stretch in enumerate(stretches):
+        result = stretch.estimate
+        spans.append(_span(stretch))
+        frequency[place], errors[place] = result.frequency, result.standard_error
+        low[place], high[place] = result.low[shown], result.high[shown]
     tests = _tests(metric, spans, frequency, errors)
     adjusted = holm(tests[2])
     columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # False for NaN
@@ -146,10 +140,7 @@ def trend(
         "correction": "holm",
         "slope_unit": SLOPE_UNIT,
         "note": _NOTE,
-        "steps": [
-            Step(since=one.since.isoformat(), until=one.until.isoformat(), reports=one.reports, tested=one.tested)
-            for one in spans
-        ],
+        "steps": [step_fields(span.since, span.until, span.reports, span.tested) for span in spans],
     }
     listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
     return _TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
@@ -167,10 +158,10 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
 
 
 def _span(step: TrendStep[Estimate]) -> _Span:
-    found = step.estimate
-    known = bool(np.isfinite(found.frequency).any())
-    tested = found.reports >= LEAST_REPORTS and known
-    return _Span(step.since, step.until, found.reports, found.repeats, tested)
+    result = step.estimate
+    known = bool(np.isfinite(result.frequency).any())
+    tested = result.reports >= LEAST_REPORTS and known
+    return _Span(step.since, step.until, result.reports, result.repeats, tested)
 
 
 def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:
@@ -178,13 +169,13 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
 
     The estimates have shape (spans, values).
     """
-    reports, repeats = np.array([(float(one.reports), one.repeats) for one in spans]).T
+    reports, repeats = np.array([(float(span.reports), span.repeats) for span in spans]).T
     overall = reports @ frequency / reports.sum()
     shared = _shared(metric.mechanism, overall, errors, reports, repeats)
     # Under no change all steps have one variance per report: the mean is used, not each step's own random one.
     left = np.maximum(reports**2 @ (errors**2 - shared), 0) / reports.sum()
     variance = left / reports[:, np.newaxis] + shared
-    middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
+    middles = np.array([(span.since.toordinal() + span.until.toordinal()) / 2 for span in spans])
     weights = contrasts(middles, reports)
     estimates = weights @ frequency
     errors = np.sqrt(worst_variance(weights, variance, shared))
@@ -210,4 +201,33 @@ def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, repeats: Floa
     each = (
         spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, repeats, strict=True)
     )
-    return np.array([one.cube(share) for one in each])
+    return np.array([spread.cube(share) for spread in each])
+
+
+def together(p_values: Floats) -> Floats:
+    """Combine p-values: the slope, in the first row, gets half of the error probability, and the steps the rest."""
+    if len(p_values) == 1:
+        return np.asarray(p_values[0])
+    steps = (len(p_values) - 1) * p_values[1:].min(axis=0)
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(p_values[0], steps)))
+
+
+def contrasts(when: Floats, reports: Floats) -> Floats:
+    """Return the weights of the slope and, for more than two steps, of each step against the mean of the others."""
+    weights = reports / reports.sum()
+    away = when - weights @ when
+    slope: Floats = (weights * away / (weights @ away**2))[np.newaxis]
+    if len(when) == 2:
+        return slope
+    others = np.where(np.eye(len(when), dtype=bool), 0.0, weights)
+    return np.vstack([slope, np.eye(len(when)) - others / others.sum(axis=1, keepdims=True)])
+
+
+def worst_variance(weights: Floats, variance: Floats, shared: Floats) -> Floats:
+    """Return the largest variance of each contrast and value; shape (contrasts, values).
+
+    The estimates have this ``variance``, of which the part ``shared`` may be due to the same people.
+    """
+    reach = np.sqrt(shared)
+    together = (np.maximum(weights, 0) @ reach) ** 2 + (np.minimum(weights, 0) @ reach) ** 2
+    return np.asarray(weights**2 @ np.maximum(variance - shared, 0) + together)

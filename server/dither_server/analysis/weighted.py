@@ -23,12 +23,13 @@ from dither_shared import Mechanism, ParameterError
 
 from ..estimation.decoders.support import decoder_of, support
 from ..estimation.estimate import collision_bias
-from ..estimation.intervals.score import Law, noise_law, score_interval
+from ..estimation.intervals.score import LEAST_NOISE, Law, noise_law, score_interval
+from ..estimation.numeric.dithered import Dithered, pooled_bounds, widths_of
 from ..estimation.numeric.estimate import NumericEstimate
-from ..estimation.numeric.likelihood import NumericLaw
-from ..estimation.numeric.weighted import Strata, estimate_weighted
+from ..estimation.numeric.law import Cuts, NumericLaw, maximum_likelihood
+from ..estimation.numeric.mean import Mean, mean_of, of_few, with_intervals
 from ..tally.arrays import Counts, Floats, Indices
-from ..tally.repeats import weighted_effect
+from ..tally.repeats import Repeats, weighted_effect
 from ..tally.tally import Tally
 from .columns import Column, number
 from .spread import spread_of
@@ -102,8 +103,8 @@ class Weighting:
         squares[self.places] -= np.where(squares[self.places] > 0, variance, 0)
         known = self.shares > 0
         scale = (self.shares[known] / self.shares[self.places].sum()) ** 2 / self.reports[known]
-        found = scale @ squares[known]
-        return np.maximum(found, 0) if np.abs(outcome - fitted)[known].max() > 1e-9 else np.zeros(len(found))
+        variances = scale @ squares[known]
+        return np.maximum(variances, 0) if np.abs(outcome - fitted)[known].max() > 1e-9 else np.zeros(len(variances))
 
 
 def weighted_shares(
@@ -115,30 +116,26 @@ def weighted_shares(
     """
     if not mechanism.pure:
         raise ParameterError("weighted", f"does not apply to {mechanism.name}, which is estimated by a regression")
-    found = [support(mechanism, tally, labels) for tally in weighting.tallies]
-    supporting, trials = (np.array([one[part] for one in found], dtype=np.float64) for part in (0, 1))
+    supports = [support(mechanism, tally, labels) for tally in weighting.tallies]
+    supporting, trials = (np.array([one[part] for one in supports], dtype=np.float64) for part in (0, 1))
     weights, p, q = weighting.weights[:, np.newaxis], float(mechanism.p), float(mechanism.q)
-    asked = (weights * trials).sum(axis=0)
-    share = ((weights * supporting).sum(axis=0) / np.where(asked > 0, asked, np.nan) - q) / (p - q)
+    covering = (weights * trials).sum(axis=0)
+    share = ((weights * supporting).sum(axis=0) / np.where(covering > 0, covering, np.nan) - q) / (p - q)
     of_each = np.where(trials > 0, (supporting / np.maximum(trials, 1) - q) / (p - q), share)
-    scale = weights**2 * trials / np.where(asked > 0, asked, np.nan) ** 2
+    scale = weights**2 * trials / np.where(covering > 0, covering, np.nan) ** 2
     law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
-    once, repeated = (_variance(one, np.clip(of_each, 0, 1)) for one in (law, again))
-    own = (scale * once).sum(axis=0)
+    once, repeated = (one.variance(np.clip(of_each, 0, 1)) for one in (law, again))
+    sampled = (scale * once).sum(axis=0)
     between = weighting.between(of_each - share, once / np.maximum(trials, 1))
     if mechanism.coverage != 1:  # how many reports speak of a value differs from stratum to stratum, too
         between = (scale * (of_each - share) ** 2).sum(axis=0)
     more = scale.sum(axis=0) * (repeated - once).max(axis=0, initial=0.0)
     collisions = _collisions(mechanism, weighting.tallies, share)
-    error = np.sqrt(own + weighting.repeats * between + more + collisions**2)
+    error = np.sqrt(sampled + weighting.repeats * between + more + collisions**2)
     return dict(zip(_NAMES, (share, error, *_interval(mechanism, weighting, share, error, alpha)), strict=True))
 
 
 _NAMES = [column.name for column in WEIGHTED]
-
-
-def _variance(law: Law, share: Floats) -> Floats:
-    return np.asarray(law.constant + law.slope * share + law.thinning * share * (1 - share))
 
 
 def _collisions(mechanism: Mechanism, tallies: Sequence[Tally], share: Floats) -> Floats:
@@ -148,9 +145,9 @@ def _collisions(mechanism: Mechanism, tallies: Sequence[Tally], share: Floats) -
     if decoder_of(mechanism).fits:  # at most that of strings that nobody listed, and that all people have
         return np.full(len(share), math.sqrt(mechanism.collision_variance))
     total = tallies[0]
-    for one in tallies[1:]:
-        total += one
-    return collision_bias(mechanism, total, share).error
+    for tally in tallies[1:]:
+        total += tally
+    return collision_bias(mechanism, total, share)[0]
 
 
 def _interval(
@@ -176,6 +173,76 @@ def _interval(
 
 
 def weighted_number(law: NumericLaw, weighting: Weighting, confidence: float) -> NumericEstimate:
-    """Return the weighted estimate of a number: mean, shares below points, and curve."""
-    strata = Strata(weighting.tallies, weighting.within, weighting.weights, weighting.effect, weighting.repeats)
-    return estimate_weighted(law, strata, weighting.between, confidence)
+    """Return the weighted mean, shares below points and curve of a number, over strata of which each has a report."""
+    cells = np.array([law.cell_shares(tally) for tally in weighting.tallies])
+    reports = max(1, int(weighting.effective / weighting.repeats))
+    return NumericEstimate(
+        reports,
+        confidence,
+        _mean(law, weighting, confidence),
+        _dithered(law, weighting, confidence) if isinstance(law, Dithered) else _bounded(law, weighting, confidence),
+        maximum_likelihood(law, weighting.within @ cells, reports),
+    )
+
+
+def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
+    """Return the weighted mean. Of what reports of a device share, that of the stratum with the most is taken."""
+    means = [mean_of(law, tally, confidence) for tally in weighting.tallies]
+    totals, shares = np.array([float(tally.total) for tally in weighting.tallies]), weighting.within
+    each, noises, variances, common = np.array(
+        [(mean.estimate, mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in means]
+    ).T
+    estimate, scale, again = float(shares @ each), weighting.effect / totals.sum(), weighting.repeats - 1
+    left = float(weighting.between((each - estimate)[:, np.newaxis], variances[:, np.newaxis])[0])
+    permanent = max(law.permanent_variance(tally) for tally in weighting.tallies)
+    noise = float(shares**2 @ noises) + again * scale * permanent
+    shared = scale * float((common * totals).max()) + left
+    variance = float(shares**2 @ variances) + left + again * shared
+    trials = 1 / scale
+    made = with_intervals(
+        estimate, (noise, variance, shared), int(totals.sum()), confidence, trials / weighting.repeats
+    )
+    if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats:
+        return made
+    return of_few(made, Law(law.worst_variance + again * permanent, 0.0, weighting.repeats), trials)
+
+
+def _bounded(law: NumericLaw, weighting: Weighting, confidence: float) -> Cuts:
+    """Return intervals of shares below points of which each stratum's holds with its part of the error (Bonferroni)."""
+    each = 1 - (1 - confidence) / len(weighting.tallies)
+    people = Repeats((1,) * math.ceil(weighting.repeats))  # as many periods as have at least that design effect
+    bounds = [law.cuts(Tally(tally.reports, tally.counts, people), each) for tally in weighting.tallies]
+    low, high = (weighting.within @ np.array([getattr(cuts, end)[1:-1] for cuts in bounds]) for end in ("low", "high"))
+    unknown = np.full(law.points - 1, np.nan)
+    return Cuts.between(unknown, unknown, unknown, np.clip(low, 0, 1), np.clip(high, 0, 1))
+
+
+def _dithered(law: Dithered, weighting: Weighting, confidence: float) -> Cuts:
+    """Return the shares below all points, with bounds of as many reports as have the same variance.
+
+    With m the weighted support of a cut, its variance is Σ w² (y - m)²/(Σ w)², of which the weights and differences of
+    the strata are parts. A cut counts as m (1-m) over that many reports (Korn and Graubard 1998), or as Σ w over the
+    design effect of the weights, whichever is less.
+    """
+    (cells, phase), weights = law.cells_of_cuts, weighting.weights
+    trials = np.array([tally.reports[phase] for tally in weighting.tallies], dtype=np.float64)
+    below = np.array(
+        [np.cumsum(tally.counts, axis=1)[phase, cells - 1] for tally in weighting.tallies], dtype=np.float64
+    )
+    covering, seen = weights @ trials, weights @ below
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = seen / covering
+        squares = weights**2 @ (below * (1 - chance) ** 2 + (trials - below) * chance**2)
+        spread = np.where(chance * (1 - chance) > 0, squares / (chance * (1 - chance)), 0)
+        effect = np.maximum(spread, weights**2 @ trials) / covering
+        effect = np.where(covering > 0, np.maximum(effect, weighting.effect), 1.0)
+        frequency = (chance - float(law.q) * cells) / law.gap
+        pooling = law.pooling(np.asarray(cells, dtype=np.float64), weighting.repeats)
+        share = np.clip(frequency, 0, 1)
+        error = np.sqrt(pooling.variance(share, 1) * effect / covering)
+        noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * weighting.repeats / weighting.effective, 0))
+    low, high = pooled_bounds(
+        seen / effect, covering / effect, pooling, widths_of(int(weighting.effective), law.phases), 1 - confidence
+    )
+    repeated = (weighting.repeats - 1) / weighting.effective if law.permanent is None else 0.0
+    return Cuts.between(frequency, noise, error, low, high, repeated)

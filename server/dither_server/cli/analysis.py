@@ -244,7 +244,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     Estimates how many people have each string, how many have any other, and how rare a string these reports can
     reveal.
     """
-    from ..estimation.strings.discovery import untold
+    from ..estimation.strings.discovery import no_progress
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
 
@@ -252,7 +252,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
         chosen = metric_asked(found, store, metric, query.version)
         if chosen.question.kind != "discovery":
             raise ParameterError(metric, "does not discover strings; use dither-server estimate for it")
-        reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else untold))
+        reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else no_progress))
         answer = reader.table(chosen, query).whole()
     text = summary_of(chosen).text(answer)
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(headed(text, answer)))
@@ -301,7 +301,7 @@ def _showing(progress: "Progress") -> "Estimator":
 @errors_as_lines()
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
     """Decode files of google/rappor: show which candidates occur, and how often."""
-    from ..estimation.regression.rappor import decode
+    from ..estimation.decoders.rappor import decode
     from ..reading.parameters import confidence_of
     from .rappor_files import answer_of, as_table, read
 

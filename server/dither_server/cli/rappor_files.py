@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
+from ..estimation.decoders.linear_system import BitCounts
 from ..estimation.estimate import Unlisted
 from ..estimation.fit import FALSE_DISCOVERIES, Fit
 from ..estimation.hashing import Marks
-from ..estimation.regression.linear_system import BitCounts
 from .terminal_tables import aligned, printable
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]

@@ -12,7 +12,7 @@ from dither_shared.counted import counted
 
 from ..access.gatekeeper import Gatekeeper
 from ..access.tokens import Role
-from ..analysis.labels import shortened
+from ..analysis.estimate_table import shortened
 from ..analysis.population import who_answered
 from ..analysis.retention import has_retention
 from ..api.routing import COSTLY, HTML, begin, collector_here, declared, metric_named, version_named

@@ -118,16 +118,17 @@ def estimate(
     fits = decoder_of(mechanism).fits
     found = np.zeros(len(labels), dtype=np.bool_) if fits else None
     unlisted: Unlisted | None = None
-    if not tally.total or not informative(_error_of_none(mechanism, tally.total, tally.repeats.effect), alpha):
-        columns = _of_nothing(len(labels))
-    elif fits:
-        columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
-    else:
-        columns = _supported(mechanism, labels, tally, alpha)
-    said = verdicts(columns.low, columns.high)
+    columns, consistent = Columns.of_nothing(len(labels)), np.full(len(labels), np.nan)
+    if tally.total and informative(_error_of_none(mechanism, tally.total, tally.repeats.effect), alpha):
+        if fits:
+            columns, consistent, found, unlisted = _fitted(mechanism, labels, tally, alpha)
+        else:
+            columns, consistent = _supported(mechanism, labels, tally, alpha)
+    judged = verdicts(columns.low, columns.high)
     if found is not None:
-        found &= np.array([one != "too-few" for one in said])
-    return Estimate(labels, tally.total, confidence, rule, *columns, said, found, unlisted, tally.repeats.effect)
+        found &= np.array([verdict != "too-few" for verdict in judged])
+    effect = tally.repeats.effect
+    return Estimate(labels, tally.total, confidence, rule, *columns, consistent, judged, found, unlisted, effect)
 
 
 def _error_of_none(mechanism: Mechanism, reports: Floats | int, repeats: float) -> Floats:
@@ -151,8 +152,8 @@ def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Deb
     return Debiased((supporting / np.maximum(trials, 1) - q) / (p - q), supporting, trials)
 
 
-class _Columns(NamedTuple):
-    """Columns of an ``Estimate``."""
+class Columns(NamedTuple):
+    """Shares with their errors and intervals, as in ``Estimate``; one entry per value or group of values."""
 
     frequency: Floats
     noise_error: Floats
@@ -161,16 +162,21 @@ class _Columns(NamedTuple):
     standard_error: Floats
     low: Floats
     high: Floats
-    consistent: Floats
 
-    def where(self, known: Booleans) -> "_Columns":
+    @classmethod
+    def of_nothing(cls, shares: int) -> Self:
+        """Return the columns for no reports: every number is NaN and every interval [0, 1]."""
+        unknown, zeros, ones = np.full(shares, np.nan), np.zeros(shares), np.ones(shares)
+        return cls(unknown, unknown, zeros, ones, unknown, zeros, ones)
+
+    def where(self, known: Booleans) -> "Columns":
         """Return these columns where ``known`` is true, and elsewhere the values for no reports."""
-        nothing = _of_nothing(len(known))
-        return _Columns(*(np.where(known, one, other) for one, other in zip(self, nothing, strict=True)))
+        nothing = Columns.of_nothing(len(known))
+        return Columns(*(np.where(known, column, none) for column, none in zip(self, nothing, strict=True)))
 
 
-def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
-    """Return the columns of an estimate from support counts.
+def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> tuple[Columns, Floats]:
+    """Return the columns of an estimate from support counts, and the consistent shares.
 
     The support in a sketch is not exactly binomial, because its hash functions collide; its intervals are score
     intervals.
@@ -188,22 +194,22 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         # Never narrower than the exact interval for distinct people: few people share a value that nobody has.
         low, high = share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=True)
         ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
-    columns = _Columns(
+    columns = Columns(
         frequency,
         noise.error(share, trials, bias),
         *share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=False),
         noise.sampled().error(share, trials, bias),
         *ends,
-        onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
-    none = _error_of_none(mechanism, trials / float(mechanism.coverage), repeats)
-    return columns.where(informative(none, alpha))
+    known = informative(_error_of_none(mechanism, trials / float(mechanism.coverage), repeats), alpha)
+    consistent = onto_sums(frequency, *mechanism.items.sums(len(labels)))
+    return columns.where(known), np.where(known, consistent, np.nan)
 
 
 def _fitted(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Booleans, Unlisted | None]:
-    """Fit candidate strings.
+) -> tuple[Columns, Floats, Booleans, Unlisted | None]:
+    """Fit candidate strings; return the columns, the consistent shares, which are found, and the unlisted share.
 
     The fit's error includes noise and sampling. Sampling adds f(1-f)/n to the variance of any unbiased estimate, once
     per person; the rest is the noise. A string that is not found has the error of a string that nobody holds, so this
@@ -217,15 +223,8 @@ def _fitted(
     people = noise_law(mechanism, repeats).people
     left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
-    columns = _Columns(
-        fit.frequency,
-        noise,
-        *normal_interval(fit.frequency, noise, confidence),
-        fit.standard_error,
-        fit.low,
-        fit.high,
-        fit.consistent,
-    )
+    ends = normal_interval(fit.frequency, noise, confidence)
+    columns = Columns(fit.frequency, noise, *ends, fit.standard_error, fit.low, fit.high)
     few = mechanism.pure and not nearly_normal(mechanism, tally.total)
     if mechanism.pure and (few or repeats > 1):
         # The error at an estimate ignores what few reports, or reports of few people, may have missed.
@@ -234,24 +233,12 @@ def _fitted(
         columns = columns._replace(low=np.fmin(fit.low, low), high=np.fmax(fit.high, high))
     if few:
         none = np.full(len(labels), np.nan)
-        return columns._replace(noise_low=none, noise_high=none), fit.found, None
-    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
+        return columns._replace(noise_low=none, noise_high=none), fit.consistent, fit.found, None
+    return columns, fit.consistent, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
 
 
-def _of_nothing(values: int) -> _Columns:
-    unknown, zeros, ones = np.full(values, np.nan), np.zeros(values), np.ones(values)
-    return _Columns(unknown, unknown, zeros, ones, unknown, zeros, ones, unknown)
-
-
-class _Bias(NamedTuple):
-    """Standard deviation and third central moment of each value's bias, over random hash functions."""
-
-    error: Floats
-    cube: Floats
-
-
-def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> _Bias:
-    """Return the moments of each value's bias over random hash functions.
+def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> tuple[Floats, Floats]:
+    """Return the standard deviation and third central moment of each value's bias over random hash functions.
 
     Another value u collides in a share Bin(M, 1/m)/M of the cohorts, and adds f_u m/(m-1) times the deviation of that
     share from its mean. So the variances add up to Σ f_u² times ``collision_variance``, the third moments to Σ f_u³
@@ -260,9 +247,8 @@ def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> _Bi
     squares, shares = concentration(mechanism, tally), np.clip(frequency, 0, 1)
     beyond = max(squares - float(np.square(shares).sum()), 0.0)
     cubes = float((shares**3).sum()) + beyond**1.5 - shares**3
-    return _Bias(
-        np.sqrt(np.maximum(squares - shares**2, 0) * mechanism.collision_variance), cubes * mechanism.collision_cube
-    )
+    error = np.sqrt(np.maximum(squares - shares**2, 0) * mechanism.collision_variance)
+    return error, cubes * mechanism.collision_cube
 
 
 def concentration(mechanism: Mechanism, tally: Tally) -> float:
@@ -274,7 +260,7 @@ def concentration(mechanism: Mechanism, tally: Tally) -> float:
     pairs = float((tally.reports.astype(np.float64) * (tally.reports - 1)).sum())
     if not pairs:
         return 1.0
-    loads = decoder_of(mechanism).loads(mechanism, tally)
-    met: float = (float(np.square(loads.users).sum()) - loads.own) / pairs
-    chance: float = 1 / loads.users.shape[1]
+    users, squares = decoder_of(mechanism).loads(mechanism, tally)
+    met: float = (float(np.square(users).sum()) - squares) / pairs
+    chance: float = 1 / users.shape[1]
     return min(1.0, max(0.0, (met - chance) / (1 - chance)))

@@ -198,13 +198,6 @@ _READ_WHOLE = 50
 """A list of at most this length is shown whole, so its intervals need not allow for selection."""
 
 
-class Scores(NamedTuple):
-    """The score of each candidate, in its own standard errors, and these errors; shapes (V,)."""
-
-    score: Floats
-    error: Floats
-
-
 @dataclass(frozen=True)
 class Fit:
     """Frequencies of the candidates, each shape (V,), and the share of all other strings.
@@ -242,19 +235,20 @@ class Fit:
         threshold: float,
         confidence: float,
         *,
-        prior: Scores,
+        prior: tuple[Floats, Floats],
         listed: tuple[float, float],
     ) -> Self:
         """Return the fit of all candidates, given that those at ``found`` have passed the score ``threshold``.
 
-        The frequencies and errors of these come from their joint fit; the ``prior`` is learnt from the scores of all.
-        ``listed`` is the share of people who hold any candidate, and its error.
+        The frequencies and errors of these come from their joint fit. ``prior`` has the scores of all candidates, in
+        their own standard errors, and these errors: the law of frequencies is learnt from them. ``listed`` is the share
+        of people who hold any candidate, and its error.
         """
         present = np.zeros(len(frequency), dtype=np.bool_)
         present[found] = True
         low, high = normal_interval(frequency, error, confidence)
-        own, errors = frequency[found], error[found]
-        scores = own / errors
+        shares, errors = frequency[found], error[found]
+        scores = shares / errors
         if len(frequency) > _READ_WHOLE:
             allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * errors
             low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
@@ -264,7 +258,7 @@ class Fit:
             low=low,
             high=high,
             found=present,
-            consistent=onto_subsimplex(_likely(prior, found, own, errors)),
+            consistent=onto_subsimplex(_likely(prior, found, shares, errors)),
             unlisted=1 - listed[0],
             unlisted_error=listed[1],
         )
@@ -291,13 +285,13 @@ def with_people(error: Floats | float, share: Floats | float, times: float) -> F
     return np.asarray(np.sqrt(np.square(error) + times * held * (1 - held)))
 
 
-def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:
+def _likely(prior: tuple[Floats, Floats], found: Indices, frequency: Floats, error: Floats) -> Floats:
     """Return the posterior median of each frequency; for found candidates it follows from their joint fit.
 
     A frequency with an error above 1 is ignored, and so is a score of -∞, of strings that no report can distinguish.
     """
-    scores = np.nan_to_num(prior.score, neginf=0.0)
+    scores, errors = np.nan_to_num(prior[0], neginf=0.0), prior[1]
     slab = Slab.learnt(scores)
-    likely = slab.medians(scores) * np.where(prior.error < 1, prior.error, 0.0)
-    likely[found] = slab.medians_of(frequency / error, error / prior.error[found]) * error
+    likely = slab.medians(scores) * np.where(errors < 1, errors, 0.0)
+    likely[found] = slab.medians_of(frequency / error, error / errors[found]) * error
     return np.asarray(likely)

@@ -40,19 +40,19 @@ def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]
 @lru_cache(maxsize=8)
 def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0) -> Buckets:
     """Return the bucket of each value (its UTF-8 bytes) in each row of a level of a sketch."""
-    found = hashed_buckets((value.encode("utf-8") for value in values), len(values), level, rows, buckets)
-    found.flags.writeable = False
-    return found
+    buckets_by_row = hashed_buckets((value.encode("utf-8") for value in values), len(values), level, rows, buckets)
+    buckets_by_row.flags.writeable = False
+    return buckets_by_row
 
 
 def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
     """Return the bucket of each value in each row of a level, as ``primitives/buckets.py`` defines it."""
-    found, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
+    hashed, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
     for start in range(0, count, _STRINGS):
         digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])
         words = np.frombuffer(digests, dtype=">u4").reshape(-1, MAX_ROWS)[:, :rows]
-        found[:, start : start + len(words)] = (words % buckets).T
-    return found
+        hashed[:, start : start + len(words)] = (words % buckets).T
+    return hashed
 
 
 def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[Any]:

@@ -108,7 +108,7 @@ def estimate_sets(
     consistent = np.full(len(labels), np.nan)
     consistent[known] = onto_sums(shares.frequency[known], 0, most)
     return SetEstimate(
-        **{one.name: getattr(shares, one.name) for one in fields(Estimate)} | {"consistent": consistent},
+        **{field.name: getattr(shares, field.name) for field in fields(Estimate)} | {"consistent": consistent},
         total=_total(mechanism, tally, shares.frequency, confidence, most),
         pairs=_pairs(decoder_of(mechanism).pairs(mechanism, tally), 1 - confidence, simultaneous),
     )
@@ -204,6 +204,6 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     given, value = (np.concatenate([seen.values[:, side], seen.values[:, 1 - side]]) for side in (0, 1))
     order = np.lexsort((value, given))
     error = np.where(known, np.sqrt(moments.both / trials), np.nan)
-    reports, both, error, low, high = (np.tile(one, 2)[order] for one in (seen.trials, both, error, low, high))
+    reports, both, error, low, high = (np.tile(column, 2)[order] for column in (seen.trials, both, error, low, high))
     ratios = Ratios(*(np.concatenate(pair)[order] for pair in zip(*orders, strict=True)))
     return PairEstimates(given[order], value[order], reports, both, error, low, high, *ratios, unseen=seen.unseen)

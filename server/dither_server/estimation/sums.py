@@ -19,52 +19,34 @@ from dither_shared.mechanisms.sums import joint_constants
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .decoders.support import decoder_of
-from .estimate import Debiased, debiased
+from .estimate import Columns, Debiased, debiased
 from .intervals.score import Law, Ratios, fieller, informative, law_of, score_interval, shared_variance, where_normal
 
 
-class Sums(NamedTuple):
-    """Shares by group, as in ``estimate.Estimate``; ``with_cells`` has one entry per value (``with_group``)."""
-
-    frequency: Floats
-    noise_error: Floats
-    noise_low: Floats
-    noise_high: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    with_cells: Floats
-
-
-def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) -> Sums:
-    """Return the share of each group; ``group`` holds the group of each value of a listed domain.
+def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) -> tuple[Columns, Floats]:
+    """Return the share of each group, and ``with_group``; ``group`` holds the group of each value of a listed domain.
 
     Intervals are score intervals, which miss with probability ``alpha`` each. Their law has the shape for the group's
     size, and its constant is chosen such that the variance at the estimate is the estimated one; so it accounts for
     groups whose values are more strongly correlated. Raises ParameterError as ``with_group`` does.
     """
     groups = int(group.max()) + 1
-    unknown, zeros, ones = np.full(groups, np.nan), np.zeros(groups), np.ones(groups)
-    nothing = Sums(unknown, unknown, zeros, ones, unknown, zeros, ones, np.full(len(group), np.nan))
     if not tally.total:
-        return nothing
+        return Columns.of_nothing(groups), np.full(len(group), np.nan)
     together = with_group(mechanism, tally, group)
     frequency = np.bincount(group, debiased(mechanism, (), tally).frequency).astype(np.float64)
     variance = np.bincount(group, together) * tally.total
     law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group), tally.repeats.effect)
     share, noise = np.clip(frequency, 0, 1), law._replace(thinning=0.0)
     trials = np.full(groups, float(tally.total))
-    columns = Sums(
+    columns = Columns(
         frequency,
         noise.error(share, trials),
         *where_normal(mechanism, trials, score_interval(noise, frequency, trials, alpha)),
         law.error(share, trials),
         *score_interval(law, frequency, trials, alpha),
-        together,
     )
-    known = informative(law.error(zeros, trials), alpha)
-    shown = [np.where(known, one, none) for one, none in zip(columns[:-1], nothing[:-1], strict=True)]
-    return Sums._make([*shown, together])
+    return columns.where(informative(law.error(np.zeros(groups), trials), alpha)), together
 
 
 def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
@@ -78,10 +60,10 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
     estimates = Debiased(frequency, supporting, trials)
     repeated = again * _joined(mechanism, stage, tally, estimates, group) if again else 0.0
-    found = decoder_of(mechanism).together(mechanism, tally, group)
-    if found is not None:
+    joint = decoder_of(mechanism).together(mechanism, tally, group)
+    if joint is not None:
         gap, chance = float(mechanism.p - mechanism.q), supporting / tally.total
-        covariance = found / tally.total - chance * np.bincount(group, chance)[group]
+        covariance = joint / tally.total - chance * np.bincount(group, chance)[group]
         return np.asarray(covariance / (gap**2 * tally.total) + repeated)
     return _joined(mechanism, mechanism, tally, estimates, group) + repeated
 
@@ -93,13 +75,13 @@ def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates
         raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
     (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
     alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
-    own = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
-    spoken, of_shares = (
-        decoder.spoken(mechanism, tally, weights, group) / out_of - weights
+    alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
+    covered, of_shares = (
+        decoder.covered_weights(mechanism, tally, weights, group) / out_of - weights
         for weights in (1 / out_of, frequency / out_of)
     )
-    joined = pair[0] * spoken + pair[1] * (frequency * spoken + of_shares) - frequency * of_shares
-    return np.asarray(own + joined)
+    joined = pair[0] * covered + pair[1] * (frequency * covered + of_shares) - frequency * of_shares
+    return np.asarray(alone_variance + joined)
 
 
 def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices, repeats: float) -> Law:
@@ -115,9 +97,9 @@ def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indi
 def _usual(mechanism: Mechanism, values: Indices) -> Law:
     """Return the law of sums of ``values`` values each, over noise alone, if every person reports once."""
     apart, slope = joint_constants(mechanism) or (0.0, 0.0)
-    one, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
-    slopes = np.asarray(thinned * (one.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
-    return Law(thinned * values * (one.constant + (values - 1) * apart), slopes, 0.0)
+    single, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
+    slopes = np.asarray(thinned * (single.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
+    return Law(thinned * values * (single.constant + (values - 1) * apart), slopes, 0.0)
 
 
 _LEAST_REPORTS = 1_000
@@ -133,7 +115,7 @@ class Crossed(NamedTuple):
     to the second; NaN if too few people have that answer, or there are too few reports.
     """
 
-    marginals: tuple[Sums, Sums]
+    marginals: tuple[Columns, Columns]
     within: tuple[Ratios, Ratios]
 
 
@@ -154,16 +136,18 @@ def crossed(
     alpha = 1 - confidence
     answers, cells = (sum(shape), 2 * shape[0] * shape[1]) if simultaneous else (1, 1)
     groups = groups_of(shape)
-    first, second = (sums_of(mechanism, tally, group, alpha / answers) for group in groups)
     score = -NormalDist().inv_cdf(alpha / cells / 2)
-    by_first, by_second = (
-        _within(mechanism, tally, group, sums, score, alpha)
-        for group, sums in zip(groups, (first, second), strict=True)
+    (first, by_first), (second, by_second) = (
+        (sums[0], _within(mechanism, tally, group, sums, score, alpha))
+        for group in groups
+        for sums in [sums_of(mechanism, tally, group, alpha / answers)]
     )
     return Crossed((first, second), (by_first, by_second))
 
 
-def _within(mechanism: Mechanism, tally: Tally, group: Indices, sums: Sums, score: float, alpha: float) -> Ratios:
+def _within(
+    mechanism: Mechanism, tally: Tally, group: Indices, sums: tuple[Columns, Floats], score: float, alpha: float
+) -> Ratios:
     """Return the share of each cell in its group's sum; NaN if the group's share is not significantly above 0."""
     if tally.total < _LEAST_REPORTS:
         unknown = np.full(len(group), np.nan)
@@ -173,6 +157,7 @@ def _within(mechanism: Mechanism, tally: Tally, group: Indices, sums: Sums, scor
     alone = chance * (1 - chance) / (float(mechanism.p - mechanism.q) ** 2 * out_of)
     shared = shared_variance(mechanism, np.clip(frequency, 0, 1), float(tally.total))
     alone = alone + (tally.repeats.effect - 1) * shared
-    whole = np.bincount(group, sums.with_cells).astype(np.float64)
+    columns, with_cells = sums
+    whole = np.bincount(group, with_cells).astype(np.float64)
     sure = -NormalDist().inv_cdf(alpha / 2 / len(whole))
-    return fieller(frequency, sums.frequency[group], alone, whole[group], sums.with_cells, score, sure)
+    return fieller(frequency, columns.frequency[group], alone, whole[group], with_cells, score, sure)

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from dither_server.analysis.composition import rounded_up
 from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
+from dither_server.analysis.shuffling.blanket import StepLaw, TiltedSum
 from dither_server.analysis.shuffling.generic import MARGIN
-from dither_server.analysis.shuffling.lattice import StepLaw, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 

@@ -13,7 +13,7 @@ from scipy import stats
 from dither_server.analysis.columns import Table
 from dither_server.analysis.compare import compared as compared_table
 from dither_server.analysis.estimate_table import estimate_table as answer
-from dither_server.analysis.multiple_testing import holm
+from dither_server.analysis.spread import holm
 from dither_server.app import collector_of, create_app
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally

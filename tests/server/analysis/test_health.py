@@ -3,14 +3,16 @@
 Tests of false alarms are wrong with a probability below 1e-7 over the choice of their seed.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.health import FALSE_ALARMS, _at_most, health, spare_supports, uniform_counts
+from dither_server.analysis.health import FALSE_ALARMS, _at_most, health
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
@@ -59,8 +61,26 @@ HONEST: dict[str, tuple[Mechanism, set[str]]] = {
         {"cohorts"},
     ),
 }
+CAREFUL = {"range", "spare", "windows"}
+"""Tests of many values at once, which Bonferroni's inequality makes careful, as they may be."""
+
 EXAMINED = [name for name, family in MECHANISMS.items() if not family.items.sets]
 """Those of sets are in test_health_sets.py."""
+
+
+def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[Tally]) -> dict[str, int]:
+    """Return how many p-values of each test are below 1 in 20, after checking that no more are than chance allows."""
+    found: dict[str, list[float]] = {}
+    for tally in tallies:
+        for check in health(mechanism, labels, tally):
+            found.setdefault(check["test"], []).append(check["p_value"])
+    alarms = {test: sum(value < 0.05 for value in values) for test, values in found.items()}
+    for test, values in found.items():
+        assert max(values) <= 1, test
+        assert stats.binom.sf(alarms[test] - 1, len(values), 0.05) > 1e-8, test
+        if test not in CAREFUL:
+            assert stats.binom.cdf(alarms[test], len(values), 0.05) > 1e-8, test
+    return alarms
 
 
 @pytest.mark.parametrize("name", EXAMINED)
@@ -73,17 +93,9 @@ def test_honest_reports_pass_as_often_as_is_said(name: str) -> None:
         return
     population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
     rng = np.random.default_rng(20261120)
-    found: dict[str, list[float]] = {}
-    for _ in range(SURVEYS):
-        for check in health(mechanism, population.labels, sample_tally(mechanism, population, rng)):
-            found.setdefault(check["test"], []).append(check["p_value"])
-    assert tests is None or set(found) == tests
-    for test, values in found.items():
-        alarms = sum(value < 0.05 for value in values)
-        assert max(values) <= 1, test
-        assert stats.binom.sf(alarms - 1, SURVEYS, 0.05) > 1e-8, test
-        if test not in {"range", "spare"}:  # Bonferroni's inequality makes these two careful, as they may be
-            assert stats.binom.cdf(alarms, SURVEYS, 0.05) > 1e-8, test
+    tallies = (sample_tally(mechanism, population, rng) for _ in range(SURVEYS))
+    alarms = alarms_of(mechanism, population.labels, tallies)
+    assert tests is None or set(alarms) == tests
 
 
 def odd(mechanism: Mechanism, tally: Tally) -> set[str]:
@@ -138,25 +150,6 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
     assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
-
-
-def test_a_mechanism_without_uniform_cells_has_no_uniform_counts() -> None:
-    mechanism, counts = RandomizedResponse.calibrate(4, 1.0), np.ones((1, 4))
-    assert mechanism.uniform_cells is None
-    assert len(uniform_counts(mechanism, counts)) == 0
-
-
-def test_points_beyond_the_values_are_spare() -> None:
-    """A larger domain of the same geometry calls them values, and estimates that nobody has them."""
-    for name in ("hadamard-response", "projective-geometry", "local-hashing"):
-        mechanism, tally = honest(name)
-        larger = replace(mechanism, size=12)
-        assert larger.cells == mechanism.cells
-        spare = spare_supports(mechanism, tally)
-        deviation = (spare - float(mechanism.q) * USERS) / np.sqrt(USERS / 4)
-        assert (np.abs(deviation) < 6).all()
-    full = HadamardResponse.calibrate(7, 1.0)
-    assert not len(spare_supports(full, Tally.zero(full)))
 
 
 def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:
@@ -224,7 +217,7 @@ def test_spare_symbols_are_judged_by_the_oddest(name: str) -> None:
     for bound in (100, 130):
         counts = rng.integers(90, bound, (mechanism.cohorts, mechanism.cells))
         tally = Tally(np.full(mechanism.cohorts, int(counts.sum(axis=1).mean())), counts)
-        spare = spare_supports(mechanism, tally)
+        spare = support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
         tails = np.minimum(stats.binom.cdf(spare, tally.total, q), stats.binom.sf(spare - 1, tally.total, q))
         found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}
         assert found["spare"] == pytest.approx(min(1.0, 2 * len(spare) * tails.min()), rel=1e-6)
@@ -243,6 +236,14 @@ def test_cohorts_are_compared_by_pearsons_test() -> None:
     tally = Tally(300 + 3 * np.arange(hashing.cohorts), np.full((hashing.cohorts, hashing.cells), 100))
     found = {check["test"]: check["p_value"] for check in health(hashing, (), tally)}
     assert found["cohorts"] == pytest.approx(stats.chisquare(tally.reports).pvalue)
+
+
+@pytest.mark.parametrize(("symbols", "held"), [(2, False), (3, True)])
+def test_symbols_are_compared_if_there_are_two_beside_the_first(symbols: int, held: bool) -> None:
+    """With two, all values and seeds leave one symbol that says nothing, which is as common as itself."""
+    hashing = LocalHashing(size=8, symbols=symbols, truth=Fraction(3, 4))
+    tally = Tally(np.full(hashing.cohorts, 300), np.full((hashing.cohorts, hashing.cells), 300 // symbols))
+    assert ("symbols" in {check["test"] for check in health(hashing, (), tally)}) == held
 
 
 def test_health_test_runs_once_reports_are_enough_for_its_approximation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Labels, shortened for tables and charts."""
 
-from dither_server.analysis.labels import shortened
+from dither_server.analysis.estimate_table import shortened
 
 
 def test_long_labels_are_shortened_in_the_middle() -> None:

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from dither_server.cli.main import cli
 from dither_server.cli.rappor_files import read
+from dither_server.estimation.decoders.rappor import regress
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.rappor import regress
-from server.estimation.regression.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
+from server.estimation.decoders.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
 
 TALLY = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES, zipf(60), 200_000)
 PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"

@@ -129,6 +129,13 @@ def test_two_reports_of_a_device_share_what_the_permanent_stage_has(mechanism: M
             third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
     assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+    noise = Fraction()  # the same about the answers of those who reported
+    for weight, item, answer in holders + others:
+        for (kept_with, chance), (seen, ways) in product(kept(mechanism, item), enumerate((1, 3, 3, 1))):
+            likely = weight * kept_with * ways * chance**seen * (1 - chance) ** (3 - seen)
+            noise += likely * ((Fraction(seen, 3) - q) / (p - q) - answer) ** 3
+    alone = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=False)
+    assert mechanism.coverage < 1 or float(alone[0]) == pytest.approx(float(noise), rel=1e-9)
 
 
 def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
@@ -141,6 +148,9 @@ def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
             third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
     assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+    windows = SetResponse.calibrate(3, 3.0, window=2)
+    once, again = (third_moment(windows, ONE, np.array([3.0]), times, sampled=False) for times in (1.0, 3.0))
+    assert once == again, "the noise and the window of each report are its own"
 
 
 @pytest.mark.parametrize("repeats", [1, 1.5])

@@ -13,7 +13,7 @@ import duckdb_extension_sqlite_scanner  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner
 
-from dither_server.analysis.estimate_table import answer
+from dither_server.analysis.estimate_table import estimate_table
 from dither_server.cli.main import cli
 from dither_server.reading.exports import refresh
 from dither_server.reading.summaries.shares import Shares
@@ -33,7 +33,7 @@ def add(store: Store, day: date, count: int, shard: bytes = SHARD) -> None:
 
 def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     """The view's rows of a day, from the tally."""
-    told = answer(THEME, store.tally(THEME, day, day))
+    told = estimate_table(THEME, store.tally(THEME, day, day)).whole()
     names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
     return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism
 from dither_simulations.choices import Law

@@ -12,12 +12,10 @@ from scipy import stats
 
 from benchmarks.plans import KINDS
 from benchmarks.plans import run as run_plans
-from dither_server.analysis.shuffling.amplified import amplified
-from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require_mixed
+from dither_server.analysis.shuffling.amplified import amplified, keeps, local_epsilon, require_mixed
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.planning import half_width, planned_scores, users_for, worst_share
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import half_width, planned_scores, reach, users_for, worst_share
 from dither_shared import OptimizedUnary, ParameterError, PrivSet, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION

@@ -67,11 +67,11 @@ def generic_delta(epsilon: float, reports: int, after: float) -> float:
     """Return a δ such that any mechanism of privacy loss ``epsilon`` is (``after``, δ)-private among ``reports``."""
     if after >= epsilon:
         return 0.0
-    one, all_but = math.exp(-epsilon), -math.expm1(-epsilon)
+    clone_chance, all_but = math.exp(-epsilon), -math.expm1(-epsilon)
     odds, more = math.exp(after), math.expm1(after)
     # a - E (1-a) and the bar of i/(C+1), divided by e^ε₀ above and below, so that no ε₀ overflows
-    gain = (1 - one * odds) / (1 + one)
-    bar = (odds - one) / (all_but * (1 + odds))
+    gain = (1 - clone_chance * odds) / (1 + clone_chance)
+    bar = (odds - clone_chance) / (all_but * (1 + odds))
     total = 0.0
     for clones, mass in clone_blocks(reports - 1, epsilon):
         total += mass * _of_clones(clones, gain, more, bar)
@@ -99,8 +99,8 @@ def group_epsilon(delta_of: Callable[[float], float], most: float, delta: float,
 
     The other arguments are those of ``least_epsilon``.
     """
-    one = least_epsilon(lambda loss: group_delta(delta_of(loss), loss, own), most, delta, guess)
-    return float_above(own * Fraction(one))
+    single = least_epsilon(lambda loss: group_delta(delta_of(loss), loss, own), most, delta, guess)
+    return float_above(own * Fraction(single))
 
 
 def least_epsilon(delta_of: Callable[[float], float], most: float, delta: float, guess: float) -> float:
@@ -111,8 +111,8 @@ def least_epsilon(delta_of: Callable[[float], float], most: float, delta: float,
     """
 
     def above(epsilon: float) -> float:
-        found = delta_of(epsilon)
-        return math.log(found / delta) if found > 0 else -math.inf
+        delta_there = delta_of(epsilon)
+        return math.log(delta_there / delta) if delta_there > 0 else -math.inf
 
     if above(0.0) <= 0:
         return 0.0
@@ -134,12 +134,12 @@ def _between(above: Callable[[float], float], low: tuple[float, float], high: tu
     while right - left > 1e-5 * right:
         share = up / (up - down) if down > -_STEEP and abs(kept) < _STUCK else 0.5
         middle = left + min(max(share, 1e-2), 1 - 1e-2) * (right - left)
-        found = above(middle)
-        if found > 0:
-            left, up, kept = middle, found, max(kept, 0) + 1
+        excess = above(middle)
+        if excess > 0:
+            left, up, kept = middle, excess, max(kept, 0) + 1
             down = down / 2 if kept > 1 else down
         else:
-            right, down, kept = middle, found, min(kept, 0) - 1
+            right, down, kept = middle, excess, min(kept, 0) - 1
             up = up / 2 if kept < -1 else up
     return right
 
@@ -218,10 +218,10 @@ def _normal(low: float, high: float) -> float:
 def _of_clones(clones: int, gain: float, more: float, bar: float) -> float:
     """Return δ_C of ``clones`` fair tokens: ``gain`` is a - E (1-a), ``more`` is E - 1, i is above ``bar`` (C+1)."""
     first = min(math.floor(bar * (clones + 1)), clones)  # i - 1
-    found = gain * _fair(clones, first)
+    delta = gain * _fair(clones, first)
     if more and first < clones:
-        found -= more * float(scipy.special.betainc(first + 1, clones - first, 0.5))  # P[Bin(C, 1/2) > i - 1]
-    return max(0.0, found)
+        delta -= more * float(scipy.special.betainc(first + 1, clones - first, 0.5))  # P[Bin(C, 1/2) > i - 1]
+    return max(0.0, delta)
 
 
 def _fair(coins: int, heads: int) -> float:

@@ -12,7 +12,7 @@ from dither_shared.errors import did_you_mean
 
 from ...access.tokens import Role
 from ...analysis.population import Population
-from ...analysis.shuffling.mixed import require_mixed
+from ...analysis.shuffling.amplified import require_mixed
 from ...config.settings import Config
 from ...config.sources import COLLECTOR
 from ...ingest.seal_keys import KeyFile

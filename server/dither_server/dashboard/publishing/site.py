@@ -18,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 
-from ...analysis.labels import shortened
+from ...analysis.estimate_table import shortened
 from ...reading.estimates import EstimateReader
 from ...reading.sources import AnswerCache
 from ...store import Store

@@ -66,16 +66,6 @@ class Support(NamedTuple):
     trials: Counts
 
 
-class Loads(NamedTuple):
-    """``users``: the debiased users of each column, shape (cohorts, columns); ``own``: Σ over reports of Σ_j r_j².
-
-    r_j is what a report adds to the users of column j.
-    """
-
-    users: Floats
-    own: float
-
-
 class Decoder(Generic[Decoded]):
     """Decodes a tally by gathering the cells that support each value: the default of mechanisms.
 
@@ -98,16 +88,19 @@ class Decoder(Generic[Decoded]):
         """
         return None
 
-    def spoken(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
+    def covered_weights(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
         """Return for each value the sum of its ``group``'s weights, each times the reports that cover both values."""
         return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Return the work of ``together`` or ``spoken`` for ``groups`` groups, in the unit of ``cost``."""
+        """Return the work of ``together`` or ``covered_weights`` for ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
-    def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
-        """Return the estimated distribution of users over the columns on which values collide."""
+    def loads(self, mechanism: Decoded, tally: Tally) -> tuple[Floats, float]:
+        """Return the debiased users of each column on which values collide, shape (cohorts, columns), and Σ Σ_j r_j².
+
+        That sum is over reports; r_j is what a report adds to the users of column j.
+        """
         raise NotImplementedError(f"{mechanism.name} has no columns")
 
     def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
@@ -148,10 +141,10 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
     items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
     if mechanism.items.open:
         items = tuple(label.encode("utf-8") for label in labels)
-    cells, owners, cohorts, speaking = _supporting(mechanism, items)
+    cells, owners, cohorts, covering = _supporting(mechanism, items)
     supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
     np.add.at(supporting, owners, tally.counts.ravel()[cells])
-    np.add.at(trials, speaking, tally.reports[cohorts])
+    np.add.at(trials, covering, tally.reports[cohorts])
     return Support(supporting, trials)
 
 
@@ -159,15 +152,15 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
 def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
     """Return the supporting cells with the item of each, and the cohorts that have such cells with the item of each."""
     cells: list[tuple[int, int]] = []
-    spoken: list[tuple[int, int]] = []
+    covered: list[tuple[int, int]] = []
     for owner, item in enumerate(items):
         for cohort in range(mechanism.cohorts):
-            own = mechanism.supporting(item, cohort)
-            cells += [(cohort * mechanism.cells + cell, owner) for cell in own]
-            spoken += [(cohort, owner)] if own else []
+            held = mechanism.supporting(item, cohort)
+            cells += [(cohort * mechanism.cells + cell, owner) for cell in held]
+            covered += [(cohort, owner)] if held else []
     places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
-    return places, owners, cohorts, speaking
+    cohorts, covering = np.array(covered, dtype=np.int64).reshape(-1, 2).T
+    return places, owners, cohorts, covering
 
 
 class Symbols(Decoder[Decoded]):
@@ -179,13 +172,13 @@ class Symbols(Decoder[Decoded]):
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
         """Weigh reports by how many of a group they support, and decode."""
-        found = np.zeros(len(group), dtype=np.int64)
-        for one in range(int(group.max()) + 1):
-            own = group == one
-            weights = np.rint(self.supported(mechanism, own.astype(np.float64))).astype(np.int64)
+        joined = np.zeros(len(group), dtype=np.int64)
+        for number in range(int(group.max()) + 1):
+            inside = group == number
+            weights = np.rint(self.supported(mechanism, inside.astype(np.float64))).astype(np.int64)
             table = tally.counts * weights.reshape(tally.counts.shape)
-            found[own] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[own]
-        return found
+            joined[inside] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[inside]
+        return joined
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
         """Count two transforms per group."""

@@ -32,15 +32,17 @@ from dither_shared import (
     SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 from dither_shared.primitives.projective import point_length
 
 from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
-from ..regression import rappor
-from ..strings.selection import BucketSketch
-from .decoder import Decoder, Loads, Pairs, Support, Symbols, of_all
+from ..strings.rows import supports, whole_rows
+from ..strings.selection import look_up, marks_in
+from . import rappor
+from .decoder import Decoder, Pairs, Support, Symbols, of_all
 from .transform import hyperplane_sums, plane, supported_values, supporting_reports
 
 _ALONE = (
@@ -59,16 +61,16 @@ class _BitWindows(Decoder[BitFlip]):
         """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(_in_each(tally.reports, tally.counts))
 
-    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+    def covered_weights(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
         """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
-        found = np.zeros(len(group))
-        for one in range(int(group.max()) + 1):
-            own = group == one
-            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
-            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
-            found[own] = inside[holding].sum(axis=1)
-        return found
+        sums = np.zeros(len(group))
+        for number in range(int(group.max()) + 1):
+            members = group == number
+            inside = tally.reports * np.where(members, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(members)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            sums[members] = inside[holding].sum(axis=1)
+        return sums
 
     def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
         """Count the bits of all windows, for each group."""
@@ -265,6 +267,9 @@ Sketched = TypeVar("Sketched", bound=Sketch)
 _GATHERED = 1024
 """Number of look-ups in a sketch that cost as much as showing one value."""
 
+_TRANSFORMED, _LOOKED_UP = 160, 10
+"""Number of transformed cells, and of strings looked up in buckets, that cost as much as showing one value."""
+
 _FIT, _STRING = 5_000, 25
 """Cost of a regression on strings: the fixed part, and the part per string."""
 
@@ -312,12 +317,12 @@ class _BitColumns(_Columns[CountMeanSketch]):
     def support(self, mechanism: CountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
         return of_all(tally, _gathered(tally.counts, columns_of(labels, mechanism.cohorts, mechanism.bits)))
 
-    def loads(self, mechanism: CountMeanSketch, tally: Tally) -> Loads:
+    def loads(self, mechanism: CountMeanSketch, tally: Tally) -> tuple[Floats, float]:
         counts = tally.counts.astype(np.float64)
         a, b = float(mechanism.a), float(mechanism.b)
         ones, all_bits = counts.sum(), float(tally.total * mechanism.bits)
         users = (counts - b * tally.reports[:, np.newaxis]) / (a - b)
-        return Loads(users, (ones * (1 - b) ** 2 + (all_bits - ones) * b**2) / (a - b) ** 2)
+        return users, (ones * (1 - b) ** 2 + (all_bits - ones) * b**2) / (a - b) ** 2
 
 
 class _SignedColumns(_Columns[HadamardCountMeanSketch]):
@@ -327,11 +332,32 @@ class _SignedColumns(_Columns[HadamardCountMeanSketch]):
         sums = _gathered(rows, columns_of(labels, mechanism.cohorts, mechanism.bits))
         return of_all(tally, (tally.total + sums) / 2)
 
-    def loads(self, mechanism: HadamardCountMeanSketch, tally: Tally) -> Loads:
+    def loads(self, mechanism: HadamardCountMeanSketch, tally: Tally) -> tuple[Floats, float]:
         counts, gap = tally.counts.astype(np.float64), float(2 * mechanism.inside - 1)
         signed = (counts[:, 0::2] - counts[:, 1::2]) / gap
         rows = np.real(plane(2).transform(signed, mechanism.bits.bit_length() - 1))
-        return Loads(rows, tally.total * mechanism.bits / gap**2)
+        return rows, tally.total * mechanism.bits / gap**2
+
+
+class _Buckets(Decoder[ProjectiveBuckets]):
+    """Fits listed strings to their buckets; in a sketch with levels, from the reports of whole strings."""
+
+    fits: ClassVar[bool] = True
+
+    def support(self, mechanism: ProjectiveBuckets, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports of whole strings that support the bucket of each label, over all rows."""
+        cohorts, supporting = whole_rows(mechanism), np.zeros(len(labels))
+        for counts, places in zip(tally.counts[cohorts], marks_in(mechanism, labels), strict=True):
+            supporting += supports(mechanism, counts)[places]
+        trials = int(tally.reports[cohorts].sum())
+        return Support(np.rint(supporting).astype(np.int64), np.full(len(labels), trials))
+
+    def fit(self, mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+        return look_up(mechanism, labels, tally, confidence)
+
+    def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
+        """Count the transforms, and the look-ups with their hashes."""
+        return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP
 
 
 class _Regression(Decoder[Rappor]):
@@ -356,8 +382,8 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     PrivSet: _ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
-    ProjectiveSketch: BucketSketch(),
-    PrefixSketch: BucketSketch(),
+    ProjectiveSketch: _Buckets(),
+    PrefixSketch: _Buckets(),
     Rappor: _Regression(),
 }
 """Decoders of the families whose supports are not simply gathered; other packages may add theirs."""

@@ -166,8 +166,8 @@ def supported_values(mechanism: LocalHashing, values: Floats) -> Floats:
     multiples, padding = space.multiples(length), np.zeros(mechanism.cohorts - len(values))
     lines = space.transform(np.concatenate([values, padding]), length)[multiples]
     along = np.real(lines @ space.characters.conj()) / g
-    found = np.zeros((mechanism.cohorts, g))
-    found[0, 0] = values.sum()
+    sums = np.zeros((mechanism.cohorts, g))
+    sums[0, 0] = values.sum()
     for factor in range(1, g):
-        found[multiples[:, factor, np.newaxis], space.products[factor]] = along
-    return found
+        sums[multiples[:, factor, np.newaxis], space.products[factor]] = along
+    return sums

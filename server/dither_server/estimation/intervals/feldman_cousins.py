@@ -96,10 +96,10 @@ class Tails:
 
 def _mostly(spline: "scipy.interpolate.CubicSpline", at: Floats, usual: float) -> Floats:
     """Evaluate a spline at points most of which equal ``usual``: few of a million estimates are near an end."""
-    found = np.full(np.shape(at), float(spline(usual)))
+    values = np.full(np.shape(at), float(spline(usual)))
     others = at != usual
-    found[others] = spline(at[others])
-    return found
+    values[others] = spline(at[others])
+    return values
 
 
 @lru_cache(maxsize=32)

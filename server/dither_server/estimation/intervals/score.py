@@ -50,14 +50,17 @@ class Law(NamedTuple):
     thinning: float | Floats
     people: float | Floats = 1.0
 
+    def variance(self, share: Floats) -> Floats:
+        """Return N times the variance at a share."""
+        return np.asarray(self.constant + self.slope * share + self.thinning * share * (1 - share))
+
     def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
         """Return the standard error of an estimate from ``trials`` reports, with a bias of that standard deviation."""
-        spread = self.constant + self.slope * share + self.thinning * share * (1 - share)
-        return np.asarray(np.sqrt(np.maximum(spread, 0) / np.maximum(trials, 1) + bias**2))
+        return np.asarray(np.sqrt(np.maximum(self.variance(share), 0) / np.maximum(trials, 1) + bias**2))
 
     def plus(self, other: "Law", times: float | Floats) -> "Law":
         """Return the law whose variance is this one plus ``times`` that of ``other``."""
-        return Law(*(one + times * more for one, more in zip(self, other, strict=True)))
+        return Law(*(mine + times * more for mine, more in zip(self, other, strict=True)))
 
     def sampled(self) -> "Law":
         """Return the law for the population: sampling adds f(1-f), once per person."""
@@ -250,8 +253,8 @@ def verdicts(low: Floats, high: Floats) -> tuple[Verdict, ...]:
 
     It is "ok" if the interval lies above 0, "too-few" if it contains 0 and is ``too_wide``, and otherwise "noise".
     """
-    said = np.array(_VERDICTS, dtype=object)  # an array of references to the same three strings
-    return tuple(said[np.where(low > 0, 0, np.where(too_wide(low, high), 2, 1))])
+    choices = np.array(_VERDICTS, dtype=object)  # an array of references to the same three strings
+    return tuple(choices[np.where(low > 0, 0, np.where(too_wide(low, high), 2, 1))])
 
 
 def informative(error: Floats | float, alpha: float) -> Booleans:
@@ -288,7 +291,7 @@ def fieller(
     confidence. Unless y also exceeds ``sure`` of its errors there is no interval, because the true y may be 0. The ends
     are the roots of r² (y² - z² v_y) - 2 r (x y - z² v_xy) + (x² - z² v_x) = 0.
     """
-    x, y, v_x, v_y, v_xy = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (x, y, v_x, v_y, v_xy)))
+    x, y, v_x, v_y, v_xy = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (x, y, v_x, v_y, v_xy)))
     square = y**2 - z**2 * v_y
     middle = x * y - z**2 * v_xy
     # If the set is an interval, the discriminant is negative only through rounding.

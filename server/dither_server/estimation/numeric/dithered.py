@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dither_shared import ParameterError
+from dither_shared import DitheredResponse, ParameterError
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from .cuts import Cuts
-from .likelihood import ReportScores, Solver
+from .law import Cuts, ReportScores, Solver
 
 
 def poisson_binomial_level(alpha: float) -> float:
@@ -146,38 +145,25 @@ def _upper(
     first = np.arange(len(trials))
     pooling = np.array(widths)[:, np.newaxis]
     last = np.minimum(first + pooling, len(trials))
-    seen, asked, based, common = (
+    seen, covering, based, common = (
         (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
         for column in (successes, trials, law.base * trials, law.shared_base * trials)
     )
-    each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(asked, 1)
+    each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(covering, 1)
     pooled = law._replace(base=based / some, shared_base=common / some)
     effect = pooled.effect((seen / some - pooled.base) / law.gap, pooling)
-    judged = (approximate_upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
-    best = np.where(asked > 0, judged, np.inf).argmin(axis=0), first
-    seen, asked, effect, width = seen[best], asked[best], effect[best], pooling[best[0], 0]
+    judged = (approximate_upper_bounds(seen / effect, covering / effect, each) - pooled.base) / law.gap
+    best = np.where(covering > 0, judged, np.inf).argmin(axis=0), first
+    seen, covering, effect, width = seen[best], covering[best], effect[best], pooling[best[0], 0]
     pooled = law._replace(base=pooled.base[best], shared_base=pooled.shared_base[best])
     for _ in range(_PASSES):
-        bound = (upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
+        bound = (upper_bounds(seen / effect, covering / effect, each) - pooled.base) / law.gap
         effect = np.maximum(effect, pooled.effect(bound, width))
-    return np.where(asked > 0, bound, 1.0)
+    return np.where(covering > 0, bound, 1.0)
 
 
 _PASSES = 2
 """Number of passes that compute a bound: with the design effect at the estimate, then with that at the bound."""
-
-
-class _DitheredFacts(Protocol):
-    """The parameters of a dithered mechanism: the tally's shape, and P[a cell is reported], marked or not."""
-
-    cohorts: int
-    cells: int
-    a: Fraction
-    b: Fraction
-
-    @property
-    def permanent_stage(self) -> Self | None:
-        """The mechanism of the permanent draws."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +187,11 @@ class Dithered:
             raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must add up to 1, with p above q")
 
     @classmethod
-    def of(cls, facts: _DitheredFacts) -> Self:
+    def of(cls, mechanism: DitheredResponse) -> Self:
         """Return the law of a mechanism."""
-        stage = facts.permanent_stage
-        return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b, None if stage is None else cls.of(stage))
+        stage = mechanism.permanent_stage
+        permanent = None if stage is None else cls.of(stage)
+        return cls(mechanism.cohorts, mechanism.cells - 1, mechanism.a, mechanism.b, permanent)
 
     @property
     def points(self) -> int:

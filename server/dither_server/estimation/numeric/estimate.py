@@ -13,8 +13,7 @@ from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from ..intervals.score import informative, too_wide
-from .cuts import Cuts, Share
-from .likelihood import LikelihoodFit, NumericLaw, maximum_likelihood
+from .law import Cuts, LikelihoodFit, NumericLaw, Share, maximum_likelihood
 from .mean import Mean, mean_of
 
 QuantileVerdict = Literal["ok", "edge", "too-few"]

@@ -12,7 +12,7 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from ..intervals.score import LEAST_NOISE, Law, normal_interval, score_interval
-from .likelihood import NumericLaw
+from .law import NumericLaw
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,21 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
     permanent = law.permanent_variance(tally)
     variance = max((scores.squares + law.worst_variance + 1 / 4) / tally.total, noise)
     shared = max(variance - law.least_noise_variance(tally), 0.0) + permanent
-    repeats = tally.repeats.effect
+    total, repeats = tally.total, tally.repeats.effect
     noise, variance = noise + (repeats - 1) * permanent, variance + (repeats - 1) * shared
-    made = _with_intervals(scores.mean, noise, variance, repeats * shared, tally.total, confidence, repeats)
-    if law.worst_variance * tally.total >= LEAST_NOISE * repeats:
+    parts = (noise / total, variance / total, repeats * shared / total)
+    made = with_intervals(scores.mean, parts, total, confidence, total / repeats)
+    if law.worst_variance * total >= LEAST_NOISE * repeats:
         return made
-    return _of_few(made, Law(law.worst_variance + (repeats - 1) * permanent, 0.0, repeats))
+    return of_few(made, Law(law.worst_variance + (repeats - 1) * permanent, 0.0, repeats), total)
 
 
-def _of_few(mean: Mean, widest: Law) -> Mean:
+def of_few(mean: Mean, widest: Law, trials: float) -> Mean:
     """Return a mean of few reports: no noise interval, and a population interval as for answers at the ends.
 
-    No answers with mean μ have a larger variance than these, μ (1-μ).
+    No answers with mean μ have a larger variance than these, μ (1-μ). ``widest`` is their law, of ``trials`` reports.
     """
-    low, high = score_interval(widest, np.array([mean.estimate]), np.array([mean.reports]), 1 - mean.confidence)
+    low, high = score_interval(widest, np.array([mean.estimate]), np.array([trials]), 1 - mean.confidence)
     return replace(
         mean,
         noise_low=math.nan,
@@ -99,31 +100,34 @@ def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats
     are left out. Raises ParameterError if no interval has that confidence.
     """
     require_confidence(confidence)
-    known = [one for one in means if one.reports]
+    known = [mean for mean in means if mean.reports]
     if not known:
         return _unknown(confidence)
-    weights = np.array([one.standard_error**-2 for one in known])
+    weights = np.array([mean.standard_error**-2 for mean in known])
     weights /= weights.sum()
-    reports = sum(one.reports for one in known)
-    parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
+    reports = sum(mean.reports for mean in known)
+    parts = np.array([(mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in known])
     noise, variance, shared = (weights**2 @ parts * reports).tolist()
     if covariance is not None:
         variance += float(weights @ covariance @ weights) * reports
-    estimate = float(weights @ [one.estimate for one in known])
-    made = _with_intervals(estimate, noise, variance, shared, reports, confidence)
-    return _of_few(made, Law(noise, 0.0, 1.0)) if all(one.few for one in known) else made
+    estimate = float(weights @ [mean.estimate for mean in known])
+    made = with_intervals(
+        estimate, (noise / reports, variance / reports, shared / reports), reports, confidence, reports
+    )
+    return of_few(made, Law(noise, 0.0, 1.0), reports) if all(mean.few for mean in known) else made
 
 
-def _with_intervals(
-    estimate: float, noise: float, variance: float, shared: float, reports: int, confidence: float, repeats: float = 1.0
+def with_intervals(
+    estimate: float, variances: tuple[float, float, float], reports: int, confidence: float, people: float
 ) -> Mean:
-    """Return a mean, given the variances of one report, if people report ``repeats`` times each."""
+    """Return a mean, given its variances from the noise and in all, the shared part, and the number of ``people``."""
     ends = []
-    errors = [math.sqrt(noise / reports), math.sqrt(variance / reports)]
-    for error, wider in zip(errors, (1.0, float(student(confidence, reports / repeats))), strict=True):
+    noise, variance, shared = variances
+    errors = [math.sqrt(noise), math.sqrt(variance)]
+    for error, wider in zip(errors, (1.0, float(student(confidence, people))), strict=True):
         low, high = normal_interval(np.array([estimate]), np.array([wider * error]), confidence)
         ends.append((float(low[0]), float(high[0])))
-    return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1], shared / reports)
+    return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1], shared)
 
 
 def _unknown(confidence: float) -> Mean:

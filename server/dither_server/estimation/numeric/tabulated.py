@@ -6,9 +6,8 @@ Shares below points are bounded by scores that dominate them; such scores exist 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -18,9 +17,8 @@ from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from .cuts import Cuts
 from .dithered import Dithered
-from .likelihood import NumericLaw, ReportScores, Solver
+from .law import Cuts, NumericLaw, ReportScores, Solver
 
 _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
 """Ridge terms relative to the largest squared singular value of the table: smaller is less biased, but noisier."""
@@ -110,24 +108,6 @@ def dominating(table: Floats) -> _Dominating:
     return _Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))
 
 
-class _TabulatedFacts(Protocol):
-    """The parameters of a tabulated mechanism, whose only cohort is 0."""
-
-    @property
-    def size(self) -> int:
-        """The number of points."""
-
-    @property
-    def cells(self) -> int:
-        """The number of cells."""
-
-    def cell_law(self, item: int) -> Sequence[Fraction]:
-        """Return the probabilities of the cells for a point."""
-
-    def mean_score(self, cell: int) -> Fraction:
-        """Return the score of a cell."""
-
-
 @dataclass(frozen=True, eq=False)
 class Tabulated:
     """The law with cell probabilities ``table``, shape (points, cells), and the ``score`` of each cell.
@@ -139,10 +119,10 @@ class Tabulated:
     score: Floats
 
     @classmethod
-    def of(cls, facts: _TabulatedFacts) -> Self:
+    def of(cls, mechanism: NumericMechanism) -> Self:
         """Return the law of a mechanism."""
-        table = [[float(chance) for chance in facts.cell_law(point)] for point in range(facts.size)]
-        return cls(np.array(table), np.array([float(facts.mean_score(cell)) for cell in range(facts.cells)]))
+        table = [[float(chance) for chance in mechanism.cell_law(point)] for point in range(mechanism.size)]
+        return cls(np.array(table), np.array([float(mechanism.mean_score(cell)) for cell in range(mechanism.cells)]))
 
     @property
     def points(self) -> int:

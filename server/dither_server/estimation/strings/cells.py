@@ -18,7 +18,7 @@ import scipy
 
 from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
-from .rows import Rows, Total
+from .rows import Rows
 
 _APART = 1e-6
 """Largest error in fitting a string to cells of itself alone; above it the string is not identifiable."""
@@ -100,7 +100,7 @@ class Fitted:
     buckets: int
     chance: Chance
 
-    def beside(self, marks: Buckets) -> Read:
+    def with_each(self, marks: Buckets) -> Read:
         """Return the fit of each of other strings, shape (rows, M), as if it alone were added to the fitted ones."""
         buckets = self.buckets
         trust = self.weight * self.free
@@ -125,8 +125,8 @@ class Cells:
         squares = 0.0 if known is None else float(np.maximum(known.frequency**2 - known.error**2, 0).sum())
         return cls(rows, max(0.0, rows.concentration - squares) / rows.buckets)
 
-    def listed(self, marks: Buckets) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S), including the known ones."""
+    def listed(self, marks: Buckets) -> tuple[float, float]:
+        """Return the share of people with any string of ``marks``, shape (rows, S), known ones too, and its error."""
         return self.rows.listed(marks, self.crowd * self.rows.buckets)
 
     def fit(self, marks: Buckets) -> Fitted:

@@ -59,7 +59,7 @@ Progress = Callable[[int, int], None]
 """Called with (level, levels) before each level, counted from 1, and with (levels + 1, levels) after the last."""
 
 
-def untold(level: int, levels: int) -> None:
+def no_progress(level: int, levels: int) -> None:
     """Ignore the progress: the default for callers that do not show it."""
 
 
@@ -97,7 +97,7 @@ def discover(
     spelling: Spelling,
     tally: Tally,
     confidence: float = 0.95,
-    progress: Progress = untold,
+    progress: Progress = no_progress,
 ) -> Discovered:
     """Return the strings found in a tally; none if some level has no reports."""
     found, levels = spelling.everything(0), len(mechanism.levels) + 1
@@ -109,7 +109,7 @@ def discover(
             found = found[:0]
         if len(found) > KEPT:
             marks = _marks(mechanism, found, level)
-            found = found[highest(Cells.of(rows).fit(marks[:, :0]).beside(marks).score, KEPT)]
+            found = found[highest(Cells.of(rows).fit(marks[:, :0]).with_each(marks).score, KEPT)]
     progress(levels, levels)
     result = _confirmed(mechanism, found, tally, confidence)
     progress(levels + 1, levels)
@@ -122,7 +122,7 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         return _nothing(tally.total, rows.total, confidence)
     marks = _marks(mechanism, tried, mechanism.confirming)
     found, fit = selected(rows, marks)
-    listed = Cells.of(rows, fit.read).listed(marks)
+    listed, listed_error = Cells.of(rows, fit.read).listed(marks)
     order = np.argsort(-fit.read.frequency, kind="stable")
     frequency = fit.read.frequency[order]
     error = with_people(fit.read.error[order], frequency, rows.between)
@@ -142,8 +142,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         low=np.clip(np.minimum(frequency - margin, low), 0, 1),
         high=np.clip(np.maximum(frequency + margin, high), 0, 1),
         consistent=onto_subsimplex(frequency),
-        unlisted=1 - listed.share,
-        unlisted_error=float(with_people(listed.error, listed.share, rows.between)),
+        unlisted=1 - listed,
+        unlisted_error=float(with_people(listed_error, listed, rows.between)),
     )
 
 

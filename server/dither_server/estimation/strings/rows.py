@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -14,13 +14,6 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
-
-
-class Total(NamedTuple):
-    """The ``share`` of people who hold any string of a list, without bias, and its standard ``error``."""
-
-    share: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -87,8 +80,8 @@ class Rows:
         """The design effect of the reports of all rows."""
         return self.repeats + self.between * self.total
 
-    def listed(self, marks: Buckets, beyond: float) -> Total:
-        """Return the share of people who hold any string of ``marks``, shape (rows, S), with its error, maybe infinite.
+    def listed(self, marks: Buckets, beyond: float) -> tuple[float, float]:
+        """Return the share of people with any string of ``marks``, shape (rows, S), and its error, maybe infinite.
 
         A string outside the list falls into one of the k buckets that the list fills with probability k/B. So a row's
         estimate is (s - k/B)/(1 - k/B), where s is the sum of its k shares. Its variance is that of k cells plus, over
@@ -105,7 +98,7 @@ class Rows:
                 whole += trials * (held - part) / (1 - part)
                 variance += (trials / (1 - part)) ** 2 * (drawn / trials + beyond * part * (1 - part))
                 reports += trials
-        return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
+        return (whole / reports, math.sqrt(variance) / reports) if reports else (math.nan, math.inf)
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance, over noise and sampling, of the estimates of ``share``, shape (rows, buckets).
@@ -135,9 +128,9 @@ class Rows:
         if pairs <= 0:
             return 1.0
         users = self.share * reports[:, np.newaxis]
-        own = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
-        own += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
-        met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
+        squares = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
+        squares += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
+        met, chance = (float(np.square(users).sum()) - squares) / pairs, 1 / self.buckets
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
 
     def _squares(self, p: float, q: float, users: float, reports: float) -> float:

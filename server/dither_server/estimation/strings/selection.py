@@ -9,7 +9,7 @@ others is estimated as an addition to this fit, unbiased and with its error. The
 list follows from the sum over its buckets (``Rows.listed``), unless it fills nearly all buckets.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -18,11 +18,10 @@ from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 from ...tally.arrays import Booleans, Floats, Indices
 from ...tally.tally import Tally
-from ..decoders.decoder import Decoder, Support
-from ..fit import FALSE_DISCOVERIES, Fit, Scores, passing
+from ..fit import FALSE_DISCOVERIES, Fit, passing
 from ..hashing import Buckets, buckets_of
 from .cells import Cells, Chance, Fitted, Read
-from .rows import Rows, supports, whole_rows
+from .rows import Rows, whole_rows
 
 _SPARE = 30
 """Expected number of strings that nobody holds on the short list from which the found ones are selected."""
@@ -53,7 +52,7 @@ def selected(rows: Rows, marks: Buckets) -> _Selected:
     cells = Cells.of(rows)
     for _ in range(_REPEATS):
         fit = cells.fit(marks[:, found])
-        score = fit.beside(marks).score
+        score = fit.with_each(marks).score
         score[found] = fit.read.score
         before, short = found, highest(score, rows.buckets // _CROWDED, _SPARE)
         among, fit = _grown(cells, marks[:, short], marks.shape[1])
@@ -88,7 +87,7 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
     departures = np.zeros(marks.shape[1], dtype=np.intp)
     fit = cells.fit(marks[:, chosen])
     for _ in range(_ROUNDS):
-        score = fit.beside(marks).score
+        score = fit.with_each(marks).score
         score[chosen] = fit.read.score
         passes = np.zeros_like(chosen)
         passes[passing(score, FALSE_DISCOVERIES * len(score) / listed)] = True
@@ -101,10 +100,10 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
     return np.flatnonzero(chosen), fit
 
 
-def _leading(score: Floats, asked: Booleans, marks: Buckets) -> Booleans:
+def _leading(score: Floats, entering: Booleans, marks: Buckets) -> Booleans:
     """Return which of the strings selected by ``asked`` have the highest score in all of their cells."""
-    leading = asked.copy()
-    worth = np.where(asked, score, -np.inf)
+    leading = entering.copy()
+    worth = np.where(entering, score, -np.inf)
     for row in marks:
         best = np.full(int(row.max(initial=0)) + 1, -np.inf)
         np.maximum.at(best, row, worth)
@@ -131,7 +130,7 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
         found,
         chance.least(threshold(len(found), len(labels))),
         confidence,
-        prior=Scores(read.score, read.error),
+        prior=(read.score, read.error),
         listed=cells.listed(marks),
     ).of_people(rows.between)
 
@@ -158,33 +157,7 @@ def _together(rows: Rows, marks: Buckets) -> _Found:
 
 def _selected(rows: Rows, marks: Buckets) -> _Found:
     found, fit = selected(rows, marks)
-    read = fit.beside(marks)
-    for everyone, own in zip(read, fit.read, strict=True):
-        everyone[found] = own
+    read = fit.with_each(marks)
+    for everyone, joint in zip(read, fit.read, strict=True):
+        everyone[found] = joint
     return _Found(read, found, Cells.of(rows, fit.read), fit.chance)
-
-
-_TRANSFORMED, _LOOKED_UP = 160, 10
-"""Number of transformed cells, and of strings looked up, that cost as much as showing one value."""
-
-
-class BucketSketch(Decoder[ProjectiveBuckets]):
-    """Fits listed strings to their buckets; in a sketch with levels, from the reports of whole strings."""
-
-    fits: ClassVar[bool] = True
-
-    def support(self, mechanism: ProjectiveBuckets, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the reports of whole strings that support the bucket of each label, over all rows."""
-        cohorts, supporting = whole_rows(mechanism), np.zeros(len(labels))
-        for counts, places in zip(tally.counts[cohorts], marks_in(mechanism, labels), strict=True):
-            supporting += supports(mechanism, counts)[places]
-        trials = int(tally.reports[cohorts].sum())
-        return Support(np.rint(supporting).astype(np.int64), np.full(len(labels), trials))
-
-    def fit(self, mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
-        """Return ``look_up``."""
-        return look_up(mechanism, labels, tally, confidence)
-
-    def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
-        """Count the transforms, and the look-ups with their hashes."""
-        return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP

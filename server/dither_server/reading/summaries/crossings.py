@@ -15,7 +15,7 @@ from ...analysis.estimate_table import SHARES, VERDICT
 from ...analysis.weighted import WEIGHTED
 from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.score import Ratios, verdicts
-from ...estimation.sums import Crossed, Sums, crossed, groups_of
+from ...estimation.sums import Crossed, crossed, groups_of
 from ..query import Query
 from ..schemas import TEXT, Schema, closed, list_of
 from .shares import FIELDS, Shares
@@ -231,7 +231,7 @@ def _marginals(question: CrossQuestion, table: Table, found: Crossed) -> list[di
     consistent = np.asarray(table.columns["consistent"], dtype=np.float64)
     marginals: list[dict[str, Any]] = []
     for axis, sums, group in zip(question.axes, found.marginals, groups_of(question.shape), strict=True):
-        columns: dict[str, Any] = {name: getattr(sums, name) for name in Sums._fields if name != "with_cells"}
+        columns: dict[str, Any] = sums._asdict()
         columns |= {
             "count": sums.frequency * table.about["reports"],
             "consistent": np.bincount(group, consistent),

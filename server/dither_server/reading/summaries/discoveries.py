@@ -15,8 +15,8 @@ from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, untold
-from ...estimation.strings.reach import reach, reports_for
+from ...estimation.planning import reach, reports_for
+from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, no_progress
 from ...tally.tally import Tally
 from ..query import Combination, Comparison, Query, Span
 from ..schemas import ABOUT, NUMBER, Schema, closed, list_of
@@ -206,7 +206,7 @@ class Discoveries(Summary):
         return TextTable([head], rows if answer["values"] else [("Nothing was found.",)], _below(answer))
 
 
-def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = untold) -> Discovered:
+def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = no_progress) -> Discovered:
     """Return the strings that a tally of a metric reveals. ``progress`` is called at each level."""
     mechanism, question = _parts(metric)
     return discover(mechanism, Spelling(question.symbols, question.ends), tally, confidence, progress)

@@ -12,9 +12,8 @@ from dither_shared import Metric, ParameterError
 from ...analysis.columns import Table, finite, from_rows, names_of
 from ...analysis.combine import COMBINED
 from ...analysis.compare import COMPARED, POWER, side_of
-from ...analysis.contrasts import contrasts, together, worst_variance
-from ...analysis.multiple_testing import two_sided
-from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
+from ...analysis.spread import two_sided
+from ...analysis.trend import LEAST_REPORTS, POINT, TrendStep, contrasts, step_fields, together, worst_variance
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.mean import combined, each_side, quantile_difference
 from ..query import Comparison
@@ -201,7 +200,7 @@ def trend(metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidenc
         "correction": "none",
         "slope_unit": f"{'logarithm' if scale.log else scale.unit or 'unit'} per day",
         "note": _TREND_NOTE,
-        "steps": [_shown(step) for step in taken],
+        "steps": [step_fields(step.since, step.until, step.estimate.reports, _enough(step)) for step in taken],
     }
     points = [_points(scale, step) for step in taken]
     tests = [_tested(scale, [step for step in taken if _enough(step)]), *([np.nan] * 3 for _ in _QUANTILES)]
@@ -213,15 +212,6 @@ def trend(metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidenc
 
 def _enough(step: TrendStep[NumericEstimate]) -> bool:
     return step.estimate.mean.reports >= LEAST_REPORTS
-
-
-def _shown(step: TrendStep[NumericEstimate]) -> Step:
-    return Step(
-        since=step.since.isoformat(),
-        until=step.until.isoformat(),
-        reports=step.estimate.reports,
-        tested=_enough(step),
-    )
 
 
 def _points(scale: Scale, step: TrendStep[NumericEstimate]) -> list[dict[str, float | None]]:

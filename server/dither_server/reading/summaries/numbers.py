@@ -10,8 +10,7 @@ import numpy as np
 from dither_shared import Metric, ParameterError
 
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
-from ...analysis.health import health
-from ...analysis.poisoning import cut_shift
+from ...analysis.health import cut_shift, health
 from ...analysis.sequential import Look, watched
 from ...analysis.spread import Spread
 from ...analysis.trend import TrendStep

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from matplotlib.figure import Figure
 
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.planning import reach
 from dither_server.estimation.strings.discovery import Spelling, discover
-from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, PrefixSketch
 from dither_shared.counted import counted

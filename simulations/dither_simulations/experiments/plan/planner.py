@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither_server.analysis.composition import rounded_up
-from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
-from dither_server.analysis.shuffling.mixed import local_epsilon
+from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified, local_epsilon
 from dither_server.estimation.confidence import require_confidence
 from dither_server.estimation.planning import users_for
 from dither_server.tally.arrays import Counts, Floats

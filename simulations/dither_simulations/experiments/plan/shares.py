@@ -9,8 +9,15 @@ import numpy as np
 
 from dither_server.estimation.decoders.decoder import Pairs
 from dither_server.estimation.decoders.support import decoder_of
-from dither_server.estimation.planning import Supported, half_width, users_for, worst_share
-from dither_server.estimation.strings import reach as list_reach
+from dither_server.estimation.planning import (
+    LIST_LENGTH,
+    Supported,
+    half_width,
+    reach,
+    reports_for,
+    users_for,
+    worst_share,
+)
 from dither_server.tally.arrays import Counts, Floats
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
@@ -224,15 +231,15 @@ class StringPlanner(Planner):
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
         """Return the share of people whose string is found with probability 1/2; above 1, no string is found."""
-        return list_reach.reach(mechanism, users, self.size or list_reach.LISTED)
+        return reach(mechanism, users, self.size or LIST_LENGTH)
 
     def needed(self, mechanism: Mechanism) -> int | None:
         """Return the users that find strings of the share with probability 1/2, to two digits; None if impossible."""
-        return list_reach.reports_for(mechanism, self.share, self.size or list_reach.LISTED)
+        return reports_for(mechanism, self.share, self.size or LIST_LENGTH)
 
     def more(self, mechanism: Mechanism) -> Row:
         """Return the number of counters and, for a discovery, the users needed with a list of a million."""
-        listed = None if self.discover is None else list_reach.reports_for(self._by_list(mechanism.epsilon), self.share)
+        listed = None if self.discover is None else reports_for(self._by_list(mechanism.epsilon), self.share)
         return {"share": self.share, "counters": mechanism.cohorts * mechanism.cells, "users_listed": listed}
 
     def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:

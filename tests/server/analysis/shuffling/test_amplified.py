@@ -2,8 +2,7 @@ import pytest
 
 from contract.cases import each, usual
 from dither_server.analysis.shuffling.amplified import Amplified, amplified
-from dither_server.analysis.shuffling.blanket import blanket_delta
-from dither_server.analysis.shuffling.envelope import finite_law
+from dither_server.analysis.shuffling.blanket import blanket_delta, finite_law
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 

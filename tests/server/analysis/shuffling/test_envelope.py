@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dither_server.analysis.shuffling.amplified import amplified
-from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
-from dither_server.analysis.shuffling.envelope import FiniteLaw, finite_law
+from dither_server.analysis.shuffling.blanket import FiniteLaw, blanket_delta, blanket_epsilon, finite_law
 from dither_server.analysis.shuffling.generic import generic_epsilon
 from dither_shared import MECHANISMS, Mechanism
 from server.analysis.shuffling.exact import exact_delta, table_of

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.analysis.shuffling.amplified import amplified
-from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require_mixed
+from dither_server.analysis.shuffling.amplified import amplified, keeps, local_epsilon, require_mixed
 from dither_server.app import create_app
 from dither_shared import MECHANISMS, ParameterError, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.auto import choose

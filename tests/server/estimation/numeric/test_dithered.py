@@ -1,7 +1,6 @@
 """The dithered law against its definition, walked with exact fractions."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,12 +91,6 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
     assert matrix @ law.solver(cells, points)(curve) == pytest.approx(curve)
     tally = expected_tally(law, [1])
     assert law.cell_shares(tally) == pytest.approx((law.floor + slope[:, 1]) / phases)
-
-
-def test_the_law_is_that_of_a_mechanism() -> None:
-    p = Fraction(3, 5)
-    facts = SimpleNamespace(cohorts=4, cells=3, a=p, b=Fraction(1, 5), permanent_stage=None)
-    assert Dithered.of(facts) == Dithered(4, 2, p, Fraction(1, 5))
 
 
 @pytest.mark.parametrize(

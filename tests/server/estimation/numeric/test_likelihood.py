@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.numeric_coverage import POPULATIONS, dithered, draw, population
-from dither_server.estimation.numeric.likelihood import Channel, maximum_likelihood
+from dither_server.estimation.numeric.law import NumericLaw, maximum_likelihood
 from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_server.tally.tally import Tally
 
@@ -13,14 +13,14 @@ from .small_laws import SMALL, expected_tally, small_law
 Floats = np.ndarray
 
 
-def log_likelihood(channel: Channel, shares: Floats, curve: Floats) -> float:
-    chances = channel.floor + channel.spread(curve)
+def log_likelihood(law: NumericLaw, shares: Floats, curve: Floats) -> float:
+    chances = law.floor + law.spread(curve)
     return float((shares[shares > 0] * np.log(chances[shares > 0])).sum())
 
 
-def em(channel: Channel, shares: Floats, curve: Floats) -> Floats:
-    ratio = shares / (channel.floor + channel.spread(curve))
-    return np.asarray(curve * (channel.gathered(ratio) + channel.floor * ratio.sum()))
+def em(law: NumericLaw, shares: Floats, curve: Floats) -> Floats:
+    ratio = shares / (law.floor + law.spread(curve))
+    return np.asarray(curve * (law.gathered(ratio) + law.floor * ratio.sum()))
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from benchmarks.numeric_coverage import dithered
 from dither_server.estimation.numeric.dithered import Dithered
-from dither_server.estimation.numeric.mean import combined, mean_of
+from dither_server.estimation.numeric.mean import combined, each_side, mean_of, quantile_difference
 from dither_server.tally.tally import Tally
 from dither_shared.questions.domains.grid import Grid
 
@@ -118,3 +118,9 @@ def test_means_are_weighed_by_their_precision() -> None:
     assert combined([nothing, first]).estimate == first.estimate
     assert math.isnan(combined([nothing]).estimate)
     assert combined([]).high == 1
+
+
+def test_a_difference_of_quantiles_is_what_both_intervals_allow() -> None:
+    assert quantile_difference((5, 4, 7), (9, 6, 10)) == (4, None, -1, 6)
+    assert each_side(0.95) == pytest.approx(0.975)
+    assert each_side(1 - 1e-9) == pytest.approx(1 - 5e-10, abs=1e-14)

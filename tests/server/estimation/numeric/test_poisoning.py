@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.numeric_coverage import dithered, draw, population
-from dither_server.analysis.poisoning import cut_shift
+from dither_server.analysis.health import cut_shift
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError

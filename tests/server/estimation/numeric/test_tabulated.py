@@ -1,20 +1,17 @@
 """Laws that are tables: what a mechanism says of itself, and estimates of what it leaves."""
 
-from fractions import Fraction
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from benchmarks.numeric_coverage import mean_in, population
+from contract.cases import NUMERIC, usual
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.tabulated import Tabulated
+from dither_server.estimation.numeric.tabulated import Tabulated, law_of
 from dither_server.tally.tally import Tally
+from dither_shared import DitheredResponse
 
-LAWS = [[Fraction(5, 8), Fraction(1, 4), Fraction(1, 8)], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]]
-LAWS.append(LAWS[0][::-1])
-SCORES = [Fraction(-1, 2), Fraction(1, 2), Fraction(3, 2)]
-FACTS = SimpleNamespace(size=3, cells=3, cell_law=lambda point: LAWS[point], mean_score=lambda cell: SCORES[cell])
+LAW = Tabulated(np.array([[5, 2, 1], [2, 4, 2], [1, 2, 5]]) / 8, np.array([-0.5, 0.5, 1.5]))
 
 
 def laplace(points: int, epsilon: float) -> Tabulated:
@@ -27,11 +24,9 @@ def laplace(points: int, epsilon: float) -> Tabulated:
     return Tabulated(table, score / last)
 
 
-def test_scores_are_those_of_the_mechanism() -> None:
-    law = Tabulated.of(FACTS)
-    tally = Tally(np.array([8]), np.array([[5, 2, 1]]))
-    assert law.scores(tally).mean == 0
-    assert law.worst_variance == pytest.approx(0.5)
+def test_scores_of_expected_reports_average_to_the_answer() -> None:
+    assert LAW.scores(Tally(np.array([8]), np.array([[5, 2, 1]]))).mean == 0
+    assert LAW.worst_variance == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +39,7 @@ def test_noise_is_the_sample_variance_within_what_it_can_be(counts: list[int], n
 
 
 def test_the_channel_is_the_table() -> None:
-    law, rng = Tabulated.of(FACTS), np.random.default_rng(1)
+    law, rng = LAW, np.random.default_rng(1)
     curve, cells, points = rng.random((3, 3))
     assert law.spread(curve) == pytest.approx(law.table.T @ curve)
     assert law.gathered(cells) == pytest.approx(law.table @ cells)
@@ -68,3 +63,23 @@ def test_an_estimate_holds_the_truth(points: int, reports: int) -> None:
     if reports == 10**6:
         assert found.mean.high - found.mean.low < 0.03
         assert (found.cuts.high - found.cuts.low).mean() < 0.4
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_every_mechanism_of_numbers_has_a_law_of_its_grid(name: str) -> None:
+    one = usual(name, resolution=4)
+    law = law_of(one)
+    assert isinstance(law, Dithered if name == "dithered-response" else Tabulated)
+    assert law.points == one.size
+    assert law_of(usual(name, resolution=4)) is law  # made once
+    assert law.worst_variance == pytest.approx(float(one.worst_mean_variance))  # type: ignore[attr-defined]
+
+
+def test_a_finer_grid_costs_more_and_the_usual_one_some_milliseconds() -> None:
+    usual = law_of(DitheredResponse.calibrate(None, 1.0)).cost
+    assert 200 < usual < 1000
+    costs = [law_of(DitheredResponse.calibrate(None, 1.0, steps=steps, resolution=64)).cost for steps in (1, 20, 1023)]
+    assert costs == sorted(costs)
+    assert costs[-1] > 100_000  # two seconds
+    wide = law_of(DitheredResponse.calibrate(None, 1.0, steps=20, resolution=256)).cost
+    assert wide > 5 * costs[1]

@@ -45,7 +45,7 @@ def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
     marks = np.array([[3, 3, 7, 9, 11], [1, 2, 2, 5, 12]], dtype=np.uint16)
     rows = noiseless(marks, [0.3, 0.1, 0.2, 0.2, 0.0], BUCKETS)
     fitted = Cells(rows, 0.0).fit(marks[:, [0, 3]])
-    beside = fitted.beside(marks)
+    beside = fitted.with_each(marks)
     for place in (1, 4):
         together = Cells(rows, 0.0).fit(marks[:, [0, 3, place]]).read
         assert beside.frequency[place] == pytest.approx(together.frequency[2], abs=0.01)
@@ -57,7 +57,9 @@ def test_a_string_that_one_row_alone_speaks_for_scores_by_the_other() -> None:
     share[:, 3] = 0.5  # one that is held
     share[0, 7] = 0.5  # a bucket that a frequent one fills
     rows = Rows(share, np.array([500_000, 500_000]), 0.5, 0.25)
-    read = Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).beside(np.array([[3, 7], [3, 9]], dtype=np.uint16))
+    read = (
+        Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).with_each(np.array([[3, 7], [3, 9]], dtype=np.uint16))
+    )
     assert read.frequency == pytest.approx([0.5, 0.25], abs=0.02)
     assert read.score[0] > 5  # any string is there with probability 4096^-2
     assert abs(read.score[1]) < 4  # the least row is at the background
@@ -68,7 +70,7 @@ def test_a_row_without_reports_leaves_the_other() -> None:
     share = np.full((2, BUCKETS), 0.5 / BUCKETS)
     share[0, 3] = 0.5
     rows = Rows(share, np.array([1_000_000, 0]), 0.5, 0.25)
-    for read in (Cells(rows, 0.0).fit(marks).read, Cells(rows, 0.0).fit(marks[:, :0]).beside(marks)):
+    for read in (Cells(rows, 0.0).fit(marks).read, Cells(rows, 0.0).fit(marks[:, :0]).with_each(marks)):
         assert read.frequency == pytest.approx([0.5, 0.0], abs=0.02)
         assert np.isfinite(read.error).all()
         assert read.score[0] > 3  # any string is in this bucket once in 4096

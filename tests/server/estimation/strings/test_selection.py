@@ -31,15 +31,6 @@ def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
     assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
 
 
-def test_frequent_unlisted_string_causes_no_false_discovery() -> None:
-    false = 0
-    for seed in range(20):
-        rng = np.random.default_rng([2, seed])
-        marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
-        false += len(selected(noisy(marks, np.array([0.4, 0.3]), rng), marks[:, 2:]).found)
-    assert false <= 8  # 17 strings a run share a bucket with one of the two; of a pass each has a chance near 1e-3
-
-
 def test_false_discoveries_are_few_where_frequent_strings_are_not_listed() -> None:
     """Of 100 strings that 0.8% hold each 30 are listed, and 4,000 that nobody holds: many share one bucket, few both.
 
@@ -62,18 +53,6 @@ def test_selection_finds_no_string_where_nobody_holds_any() -> None:
         marks = rng.integers(0, BUCKETS, (2, 1000)).astype(np.uint16)
         false += len(selected(noisy(marks, np.zeros(0), rng), marks).found) > 0
     assert false <= 12  # in a run of 20: P[Bin(40, 0.05) > 12] < 1e-7
-
-
-def test_false_discoveries_are_few() -> None:
-    found = false = 0
-    for seed in range(20):
-        rng = np.random.default_rng([4, seed])
-        marks = rng.integers(0, BUCKETS, (2, 20_000)).astype(np.uint16)
-        shares = np.arange(1.0, 301) ** -1.1
-        chosen = selected(noisy(marks, shares / shares.sum(), rng), marks).found
-        found, false = found + len(chosen), false + int((chosen >= 300).sum())
-    assert found > 200
-    assert false / found < 0.1
 
 
 def test_the_highest_are_taken_and_of_many_those_that_stand_out() -> None:
@@ -102,5 +81,5 @@ def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
         whole, part = selected(rows, marks), selected(some, theirs)
         assert part.found.tolist() == whole.found.tolist()
         assert Cells(some, 1e-7).listed(theirs) == pytest.approx(Cells(rows, 1e-7).listed(marks))
-        for ours, its in zip(part.fit.beside(theirs), whole.fit.beside(marks), strict=True):
+        for ours, its in zip(part.fit.with_each(theirs), whole.fit.with_each(marks), strict=True):
             assert np.allclose(ours, its, rtol=1e-9, atol=1e-12, equal_nan=True)

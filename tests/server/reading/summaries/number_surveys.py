@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate
-from dither_server.estimation.numeric.likelihood import LikelihoodFit
+from dither_server.estimation.numeric.law import LikelihoodFit
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries import summary_of

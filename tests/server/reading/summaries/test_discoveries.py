@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dither_server.analysis.columns import names_of
-from dither_server.estimation.strings.reach import reach
+from dither_server.estimation.planning import reach
 from dither_server.reading.query import Combination, Comparison, Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, reach_text

@@ -1,19 +1,111 @@
-"""Compute the maximum-likelihood curve over the points of a grid by an interior-point method.
+"""The law of reports about a number, and what is estimated by it: shares below points, and the most likely curve.
 
-Expectation maximisation converges to the same curve, but too slowly: after 3,000 accelerated steps its log-likelihood
-may still be a hundred units below the maximum, and a curve that stops early is smoother than the data imply. Newton's
-method takes 6 to 25 steps (Koenker and Mizera 2014 for mixtures).
+The curve over the points of a grid is computed by an interior-point method. Expectation maximisation converges to the
+same curve, but too slowly: after 3,000 accelerated steps its log-likelihood may still be a hundred units below the
+maximum, and a curve that stops early is smoother than the data imply. Newton's method takes 6 to 25 steps (Koenker and
+Mizera 2014 for mixtures).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
+from dither_shared import ParameterError
+
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from .cuts import Cuts
+
+
+class Share(NamedTuple):
+    """A share of all people: the unbiased estimate with its errors and interval, and the share by the curve."""
+
+    frequency: float
+    noise_error: float
+    standard_error: float
+    low: float
+    high: float
+    consistent: float
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The shares F(i) of answers rounded to a point below i, for i = 0..points: each array has points + 1 entries.
+
+    - ``frequency``: raw and unbiased, so it may decrease, or lie outside [0, 1]; NaN without reports about it;
+    - ``noise_error``: its standard error from the noise alone; ``standard_error``: from noise and sampling;
+    - ``low``, ``high``: an interval for the population, in [0, 1]. Each holds by itself, not all together. It pools
+      many cuts, whereas ``frequency`` uses one, so it need not contain ``frequency``.
+
+    F(0) = 0 and F(points) = 1 are known. ``repeated`` times F (1-F) is the covariance of the estimates of neighbouring
+    cuts, through people whose repeated reports are in both.
+    """
+
+    frequency: Floats
+    noise_error: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    repeated: float = 0.0
+
+    @classmethod
+    def between(
+        cls,
+        frequency: Floats,
+        noise_error: Floats,
+        standard_error: Floats,
+        low: Floats,
+        high: Floats,
+        repeated: float = 0.0,
+    ) -> Self:
+        """Return all cuts, given those except the first and the last, which are known."""
+        ends = (1.0, 0.0, 0.0, 1.0, 1.0)
+        columns = (frequency, noise_error, standard_error, low, high)
+        frequency, noise_error, standard_error, low, high = (
+            np.concatenate([[0.0], column, [end]]) for column, end in zip(columns, ends, strict=True)
+        )
+        return cls(frequency, noise_error, standard_error, low, high, repeated)
+
+    @property
+    def points(self) -> int:
+        """The number of points of the grid."""
+        return len(self.frequency) - 1
+
+    def drawn(self) -> tuple[Floats, Floats]:
+        """Return the ends made monotone for a plot; intervals only become wider, so each still holds by itself."""
+        return np.minimum.accumulate(self.low[::-1])[::-1], np.maximum.accumulate(self.high)
+
+    def below(self, place: float, curve: Floats) -> Share:
+        """Return the share of answers below ``place``, a real number of grid steps from the lowest point.
+
+        An answer is rounded at random to one of the two nearest points, so F(i) is the average of the shares below the
+        places from i - 1 to i. The estimate takes it for the share below i - 1/2 and interpolates linearly. The
+        interval assumes neither: the share below point i is at least F(i) and at most F(i + 1). ``curve`` is the
+        consistent curve. Raises ParameterError if ``place`` is not within the grid.
+        """
+        last = self.points - 1
+        if not 0 <= place <= last:  # NaN compares false
+            raise ParameterError("place", f"{place!r} is not in the grid, from 0 to {last}")
+        cut = math.floor(place + 0.5)
+        part = place + 0.5 - cut
+        after = cut + (part > 0)
+        weights = np.array([1 - part, part])
+        total = np.append(0.0, np.cumsum(curve))
+        both = np.array([cut, after])
+        frequency, variance = float(weights @ self.frequency[both]), weights**2 @ self.standard_error[both] ** 2
+        held = float(np.clip(frequency, 0, 1))
+        variance += 2 * part * (1 - part) * self.repeated * held * (1 - held)
+        return Share(
+            frequency,
+            float(np.hypot(*(weights * self.noise_error[both]))),
+            math.sqrt(variance),
+            float(self.low[math.floor(place)]),
+            float(self.high[math.ceil(place) + 1]),
+            float(np.clip(weights @ total[both], 0, 1)),
+        )
+
 
 _SHORT = 1e-3
 """Tolerance on the log-likelihood of all reports, in natural units."""
@@ -30,27 +122,6 @@ _INSIDE = 0.995
 
 Solver = Callable[[Floats], Floats]
 """Solves linear equations with one positive definite matrix, for each column of the right-hand side."""
-
-
-class Channel(Protocol):
-    """Probabilities of cells given the point: floor + slope[cell, point], for curves that sum to 1."""
-
-    @property
-    def points(self) -> int:
-        """The number of points of a curve."""
-
-    @property
-    def floor(self) -> float:
-        """The part of a cell's probability that is the same for every point."""
-
-    def spread(self, curve: Floats) -> Floats:
-        """Return slope @ curve, one entry per cell."""
-
-    def gathered(self, cells: Floats) -> Floats:
-        """Return slope.T @ cells, one entry per point."""
-
-    def solver(self, cells: Floats, points: Floats) -> Solver:
-        """Return a solver for the matrix slope.T @ diag(cells) @ slope + diag(points)."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +151,7 @@ class _State:
         )
 
 
-def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> LikelihoodFit:
+def maximum_likelihood(law: "NumericLaw", shares: Floats, reports: int) -> LikelihoodFit:
     """Return the most likely curve given the share of the reports in each cell; the uniform one without reports.
 
     The method takes primal-dual steps with Mehrotra's correction (1992), of equal length for shares and multipliers. It
@@ -88,20 +159,20 @@ def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Likeli
     (Lindsay 1983), far below the statistical error for any number of reports. If rounding prevents this, the best curve
     so far is returned, with a larger ``short``.
     """
-    curve = np.full(channel.points, 1 / channel.points)
+    curve = np.full(law.points, 1 / law.points)
     best = LikelihoodFit(curve, float("inf") if reports else 0.0)
     enough = max(_SHORT, _ROUNDED * reports)
     state: _State | None = None
     for _ in range(_STEPS if reports else 0):
-        ratio, chances = _ratios(channel, curve, shares)
-        pull = channel.gathered(ratio)
-        short = float(reports * (pull.max() + channel.floor * ratio.sum() - 1))
+        ratio, chances = _ratios(law, curve, shares)
+        pull = law.gathered(ratio)
+        short = float(reports * (pull.max() + law.floor * ratio.sum() - 1))
         if short < best.short:
             best = LikelihoodFit(curve, max(short, 0.0))
         if best.short <= enough:
             break
         try:
-            state = _step(channel, state or _start(curve, pull), pull, ratio / chances)
+            state = _step(law, state or _start(curve, pull), pull, ratio / chances)
         except np.linalg.LinAlgError:  # rounding allows no further step
             break
         curve = state.curve / state.curve.sum()
@@ -114,19 +185,19 @@ def _start(curve: Floats, pull: Floats) -> _State:
     return _State(curve, price - pull, price)
 
 
-def _ratios(channel: Channel, curve: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def _ratios(law: "NumericLaw", curve: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return the observed share of each cell divided by its expected share, and the expected share."""
-    chances = channel.floor + channel.spread(curve)
+    chances = law.floor + law.spread(curve)
     return np.divide(shares, chances, out=np.zeros(len(shares)), where=shares > 0), np.maximum(chances, 1e-300)
 
 
-def _step(channel: Channel, state: _State, pull: Floats, curvature: Floats) -> _State:
+def _step(law: "NumericLaw", state: _State, pull: Floats, curvature: Floats) -> _State:
     """Return the state after a predictor step and its correction, weighted by the possible length of the predictor.
 
     The weight follows Colombo and Gondzio (2008): with few reports, the full correction may never converge.
     """
     curve, slack = state.curve, state.slack
-    solve = channel.solver(curvature, slack / curve)
+    solve = law.solver(curvature, slack / curve)
     lean, excess = state.price - pull - slack, float(curve.sum()) - 1
     unit = solve(np.ones(len(curve)))
 
@@ -177,8 +248,25 @@ class ReportScores:
         return self.squares / (total - 1) if total > 1 else float("nan")
 
 
-class NumericLaw(Channel, Protocol):
-    """The law of reports about an answer on a grid of ``points``."""
+class NumericLaw(Protocol):
+    """The law of reports about an answer on a grid: the probability of a cell is floor + slope[cell, point]."""
+
+    @property
+    def points(self) -> int:
+        """The number of points of the grid."""
+
+    @property
+    def floor(self) -> float:
+        """The part of a cell's probability that is the same for every point."""
+
+    def spread(self, curve: Floats) -> Floats:
+        """Return slope @ curve, one entry per cell, for a curve that sums to 1."""
+
+    def gathered(self, cells: Floats) -> Floats:
+        """Return slope.T @ cells, one entry per point."""
+
+    def solver(self, cells: Floats, points: Floats) -> Solver:
+        """Return a solver for the matrix slope.T @ diag(cells) @ slope + diag(points)."""
 
     def scores(self, tally: Tally) -> ReportScores:
         """Return the scores of the reports of a tally."""
@@ -200,7 +288,7 @@ class NumericLaw(Channel, Protocol):
         """Return the shares below all points, with intervals that each hold with ``confidence``."""
 
     def cell_shares(self, tally: Tally) -> Floats:
-        """Return the share of all reports in each cell of the channel."""
+        """Return the share of all reports in each cell."""
 
     @property
     def cost(self) -> int:

@@ -5,13 +5,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
+from dither_server.estimation.decoders.linear_system import BitCounts
+from dither_server.estimation.decoders.rappor import Prior, decode, regress
 from dither_server.estimation.fit import Fit, Slab, absent_share, passing, truncated_means
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import BitCounts
-from dither_server.estimation.regression.rappor import Prior, decode, regress
 from dither_shared import Rappor
 from dither_shared.primitives.bloom import bloom_positions
-from server.estimation.regression.test_rappor import sampled
+from server.estimation.decoders.test_rappor import sampled
 
 MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=1, cohorts=32)
 TRUE = tuple(f"true {number}" for number in range(40))

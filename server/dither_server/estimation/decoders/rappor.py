@@ -27,7 +27,7 @@ from dither_shared import Rappor
 
 from ...tally.arrays import Floats, Indices
 from ...tally.tally import Tally
-from ..fit import FALSE_DISCOVERIES, Fit, Scores, absent_share, passing
+from ..fit import FALSE_DISCOVERIES, Fit, absent_share, passing
 from ..hashing import Marks, marks_of
 from .linear_system import BitCounts, Refit, System, refit
 
@@ -75,7 +75,7 @@ class Prior:
         mean = posterior @ _GRID
         variance = posterior @ _GRID**2 - mean**2
         known = (np.interp(z, centres, at) for at in (mean, variance))
-        return _Shrunk(*(np.where(sure, own, at) for own, at in zip((z, np.ones_like(z)), known, strict=True)))
+        return _Shrunk(*(np.where(sure, seen, at) for seen, at in zip((z, np.ones_like(z)), known, strict=True)))
 
     def _posterior(self, likelihood: Floats) -> Floats:
         weighted = likelihood * self._share
@@ -195,10 +195,10 @@ def _selected(system: System, shared: _AmpFit, absent: float) -> tuple[Indices, 
 
 def _residual_of(system: System, chosen: Indices, shared: _AmpFit) -> Floats:
     """Return the table minus the fit of the candidates that are not chosen."""
-    own, others = np.zeros(system.candidates), shared.variance.copy()
-    own[chosen], others[chosen] = shared.mean[chosen], 0.0
+    chosen_mean, others = np.zeros(system.candidates), shared.variance.copy()
+    chosen_mean[chosen], others[chosen] = shared.mean[chosen], 0.0
     residual = system.target - system.spread(shared.mean)
-    return np.asarray(residual / max(_LEAST, 1 - others.sum() / system.freedom) + system.spread(own))
+    return np.asarray(residual / max(_LEAST, 1 - others.sum() / system.freedom) + system.spread(chosen_mean))
 
 
 def _fit_of(fit: Refit, shared: _AmpFit, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
@@ -210,6 +210,6 @@ def _fit_of(fit: Refit, shared: _AmpFit, found: Indices, threshold: float, confi
         found,
         threshold,
         confidence,
-        prior=Scores(shared.scores, shared.standard_error),
+        prior=(shared.scores, shared.standard_error),
         listed=(float(fit.frequency.sum()), fit.total_error) if together else (np.nan, np.inf),
     )

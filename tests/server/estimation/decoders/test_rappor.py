@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dither_server.estimation.decoders.linear_system import BitCounts
+from dither_server.estimation.decoders.rappor import decode, regress
 from dither_server.estimation.estimate import _fitted, estimate
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import BitCounts
-from dither_server.estimation.regression.rappor import decode, regress
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
 
@@ -61,7 +61,7 @@ def test_the_mean_tally_gives_the_frequencies_back() -> None:
 
 
 def test_level_of_one_of_many_strings_that_a_double_rounds_to_1_leaves_finite_intervals() -> None:
-    columns, _, _ = _fitted(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, zipf(60), 80_000), 1e-17)
+    columns, *_ = _fitted(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, zipf(60), 80_000), 1e-17)
     assert (columns.noise_low < columns.frequency).all()
     assert (columns.noise_high > columns.frequency).all()
     assert np.isfinite(columns.noise_low + columns.noise_high).all()
@@ -105,16 +105,6 @@ def test_cohorts_without_reports_are_ignored_by_the_fit() -> None:
     full.counts[3] = 0
     fit = regress(MECHANISM, CANDIDATES, full)
     assert fit.frequency == pytest.approx(zipf(60), abs=1e-9)
-
-
-def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
-    many = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
-    fit = regress(MECHANISM, many, expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**6))
-    assert fit.frequency[:3] == pytest.approx(zipf(60)[:3], rel=0.1)
-    assert (fit.standard_error > 0).all()
-    assert np.isfinite(fit.frequency).all()
-    assert fit.found[:3].all()
-    assert np.isinf(fit.unlisted_error)
 
 
 def test_hundreds_of_candidates_are_not_fitted_together_however_many_cells_there_are() -> None:

@@ -152,16 +152,16 @@ class Refit(NamedTuple):
         return np.where(np.isfinite(self.standard_error), self.frequency / self.standard_error, -np.inf)
 
 
-def refit(system: System, chosen: Indices, target: Floats, beside: Floats) -> Refit:
+def refit(system: System, chosen: Indices, target: Floats, frequencies: Floats) -> Refit:
     """Fit the chosen to ``target``, cells of shape (cohorts, bits), by weighted least squares.
 
     The errors are valid even if one person reports many times.
 
-    ``beside`` holds the frequencies of all candidates, shape (V,); those of the others enter the weights.
+    ``frequencies`` are those of all candidates, shape (V,); those of the others enter the weights.
     """
     if not len(chosen):
         return Refit(chosen, np.zeros(0), np.zeros(0), 0.0)
-    everyone = beside.copy()
+    everyone = frequencies.copy()
     everyone[chosen] = np.maximum(_fitted(system, chosen, target)[0], 0)
     system = system.reweighted(everyone)
     target = system.centred(target)
@@ -202,7 +202,7 @@ def _errors(system: System, solve: Floats, residual: Floats, variance: Floats, w
     return np.asarray(error)
 
 
-def _model_variance(system: System, columns: Floats, solve: Floats, own: Floats, share: Floats) -> Floats:
+def _model_variance(system: System, columns: Floats, solve: Floats, held: Floats, share: Floats) -> Floats:
     """Return Var(solve @ target) over noise and over the assignment of people to cohorts.
 
     A cohort's shares f_c scatter around f with covariance (diag f - f f')/n_c, which couples the bits of one string;
@@ -217,5 +217,5 @@ def _model_variance(system: System, columns: Floats, solve: Floats, own: Floats,
     for cohort, reports in enumerate(table.reports):
         cells = slice(cohort * bits, (cohort + 1) * bits)
         seen = solve[:, cells] @ columns[cells]
-        variance += np.maximum((seen**2) @ own - (seen @ own) ** 2, 0) / reports
+        variance += np.maximum((seen**2) @ held - (seen @ held) ** 2, 0) / reports
     return variance

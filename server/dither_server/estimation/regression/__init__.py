@@ -1,1 +1,0 @@
-"""Estimate open domains (RAPPOR) by one sparse regression over candidate strings."""
