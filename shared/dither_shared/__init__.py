@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from .metrics.strata import Strata
     from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
     from .questions import QUESTIONS
-    from .questions.boolean import BooleanQuestion
-    from .questions.choice import ChoiceQuestion
     from .questions.cross import CrossQuestion
     from .questions.discovery import DiscoveryQuestion
-    from .questions.domains.domain import Domain
+    from .questions.listed import BooleanQuestion, ChoiceQuestion, Domain
     from .questions.number import NumberQuestion
     from .questions.question import Question
     from .questions.selection import SelectionQuestion
@@ -94,11 +92,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BooleanQuestion": "questions.boolean",
-    "ChoiceQuestion": "questions.choice",
     "CrossQuestion": "questions.cross",
     "DiscoveryQuestion": "questions.discovery",
-    "Domain": "questions.domains.domain",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanism",
     "Metric": "metrics.metric",
@@ -109,6 +104,7 @@ _HOMES = {
     "Shape": "rows",
     "Strata": "metrics.strata",
     "StringQuestion": "questions.string",
+    **dict.fromkeys(("BooleanQuestion", "ChoiceQuestion", "Domain"), "questions.listed"),
     **dict.fromkeys(("Batch", "Report"), "wire"),
     **dict.fromkeys(("DitherError", "ParameterError", "WireError"), "errors"),
     **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),

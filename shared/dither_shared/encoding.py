@@ -96,7 +96,7 @@ class Placed(NamedTuple):
 
 
 class NumberAnswers(Answers):
-    """A number at its place on a grid of ``points``, as ``questions.domains.grid`` explains it."""
+    """A number at its place on a grid of ``points``, as ``questions.number`` explains it."""
 
     wanted = "give an int, a float or a Decimal; NaN is not accepted"
 

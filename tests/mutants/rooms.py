@@ -36,7 +36,6 @@ ROOMS: dict[str, Room] = {
             f"{_SHARED}/mechanisms/*.py",
             f"{_SHARED}/primitives/*.py",
             f"{_SHARED}/questions/*.py",
-            f"{_SHARED}/questions/domains/*.py",
             *_named(_SHARED, "mechanism", "rows"),
         ),
         (
@@ -47,7 +46,7 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared/primitives", "buckets", "digests", "projective"),
             *_tests("shared", "metrics/test_metric", "plain"),
-            *_tests("shared/questions", "questions", "number", "selection", "discovery", "cross", "domains/test_grid"),
+            *_tests("shared/questions", "questions", "number", "selection", "discovery", "cross", "grid"),
             *_tests("contract", "rows", "facts", "privacy", "law", "joint", "two_level", "numeric"),
         ),
     ),

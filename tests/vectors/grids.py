@@ -4,7 +4,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 from .rendering import Case, File
 

@@ -3,10 +3,9 @@
 ``mechanisms`` says how an item is perturbed.
 """
 
-from .boolean import BooleanQuestion
-from .choice import ChoiceQuestion
 from .cross import CrossQuestion
 from .discovery import DiscoveryQuestion
+from .listed import BooleanQuestion, ChoiceQuestion
 from .number import NumberQuestion
 from .question import Question
 from .selection import SelectionQuestion

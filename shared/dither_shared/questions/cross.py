@@ -12,11 +12,8 @@ from ..languages import ENGLISH, Language
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within
 from ..plain import text_of
-from .boolean import BooleanQuestion
-from .choice import ChoiceQuestion
-from .domains.domain import Domain
 from .fields import NAME, Fields
-from .listed import ListedQuestion
+from .listed import BooleanQuestion, ChoiceQuestion, Domain, ListedQuestion
 
 BETWEEN = " / "
 """The separator of the two answers in the label of a cell."""

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import ONE
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 from ..choices import Spread
 from .populations import Counts, Floats

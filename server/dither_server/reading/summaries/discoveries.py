@@ -10,8 +10,7 @@ import numpy as np
 from dither_shared import Metric, ParameterError, PrefixSketch
 from dither_shared.counted import counted
 from dither_shared.mechanisms.prefix_levels import KEPT
-from dither_shared.questions.discovery import DiscoveryQuestion
-from dither_shared.questions.domains.alphabet import MARK
+from dither_shared.questions.discovery import MARK, DiscoveryQuestion
 
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.estimate_table import metadata
