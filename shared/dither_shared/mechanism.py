@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Self
 from .encoding import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
 from .light import cached_property
+from .primitives.channel import TwoLevel
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
-from .primitives.two_level import TwoLevel
 from .rows import RowFormat, Shape
 
 

@@ -12,10 +12,9 @@ from typing import ClassVar
 from ..draws import Draws, draws_of
 from ..light import cached_property
 from ..mechanism import Item, Mechanism
-from ..primitives.channel import BitChain, SymbolChain
+from ..primitives.channel import BitChain, SymbolChain, TwoLevel
 from ..primitives.entropy import Entropy
 from ..primitives.probability import threshold_text
-from ..primitives.two_level import TwoLevel
 from .checks import index_of
 
 

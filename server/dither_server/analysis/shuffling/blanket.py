@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
+from dither_shared.primitives.channel import TwoLevel
 from dither_shared.primitives.probability import float_above
-from dither_shared.primitives.two_level import TwoLevel
 
 from .envelope import FiniteLaw
 from .generic import MARGIN, checked_shuffle, group_epsilon
