@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from .mechanisms import MECHANISMS
     from .mechanisms.bit_flip import BitFlip
     from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+    from .mechanisms.decaying import DiscreteLaplace, Exponential
     from .mechanisms.discrete_gaussian import DiscreteGaussian
-    from .mechanisms.discrete_laplace import DiscreteLaplace
     from .mechanisms.dithered_response import DitheredResponse
-    from .mechanisms.exponential import Exponential
     from .mechanisms.hadamard_response import HadamardResponse
     from .mechanisms.local_hashing import LocalHashing
-    from .mechanisms.optimized_unary import OptimizedUnary
     from .mechanisms.prefix_sketch import PrefixSketch
     from .mechanisms.privset import PrivSet
     from .mechanisms.projective_geometry import ProjectiveGeometry
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from .mechanisms.rappor import Rappor
     from .mechanisms.set_response import SetResponse
     from .mechanisms.subset_selection import SubsetSelection
-    from .mechanisms.symmetric_unary import SymmetricUnary
+    from .mechanisms.unary import OptimizedUnary, SymmetricUnary
     from .metrics.definition import load_metrics, parse_metrics
     from .metrics.metric import Metric
     from .metrics.strata import Strata

@@ -69,8 +69,8 @@ MECHANISMS = Registry({
         "projective-geometry": "projective_geometry.ProjectiveGeometry",
         "hadamard-response": "hadamard_response.HadamardResponse",
         "local-hashing": "local_hashing.LocalHashing",
-        "optimized-unary": "optimized_unary.OptimizedUnary",
-        "symmetric-unary": "symmetric_unary.SymmetricUnary",
+        "optimized-unary": "unary.OptimizedUnary",
+        "symmetric-unary": "unary.SymmetricUnary",
         "bit-flip": "bit_flip.BitFlip",
     },
     SETS: {
@@ -88,8 +88,8 @@ MECHANISMS = Registry({
     },
     NUMBERS: {
         "dithered-response": "dithered_response.DitheredResponse",
-        "discrete-laplace": "discrete_laplace.DiscreteLaplace",
-        "exponential": "exponential.Exponential",
+        "discrete-laplace": "decaying.DiscreteLaplace",
+        "exponential": "decaying.Exponential",
         "discrete-gaussian": "discrete_gaussian.DiscreteGaussian",
     },
 })  # fmt: skip

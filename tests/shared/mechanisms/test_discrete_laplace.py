@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dither_shared import ParameterError
-from dither_shared.mechanisms.discrete_laplace import DiscreteLaplace
+from dither_shared.mechanisms.decaying import DiscreteLaplace
 from dither_shared.mechanisms.numeric import MAX_RESOLUTION
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dither_shared.mechanisms.exponential import Exponential
+from dither_shared.mechanisms.decaying import Exponential
 
 
 def made(epsilon: float, **parameters: float) -> Exponential:
