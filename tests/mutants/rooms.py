@@ -40,7 +40,7 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential", "discrete_laplace"),
+            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "decaying"),
             *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_sketch"),
             *_tests("shared/mechanisms", "prefix_levels", "sums", "registry"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
