@@ -120,8 +120,8 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:
-        found = getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)
+        value = getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)
     else:
-        found = __import__(f"{__name__}.mechanisms", fromlist=["MECHANISMS"]).MECHANISMS.class_named(name)
-    globals()[name] = found
-    return found
+        value = __import__(f"{__name__}.mechanisms", fromlist=["MECHANISMS"]).MECHANISMS.class_named(name)
+    globals()[name] = value
+    return value

@@ -105,6 +105,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         for cohort in ("1", "-1")
     },
     (
+        "shared/dither_shared/mechanisms/discrete_gaussian.py",
+        "def mean_score(self, cell: int, cohort: int = -1) -> Fraction:",
+    ): "it has one cohort, and does not look at its number",
+    (
         f"{_SERVER}/analysis/health.py",
         "return np.asarray(scipy.special.betainc(np.maximum(trials - counts, -1.0), counts + 1, 1 - probability))",
     ): "SciPy as it is now takes a shape of 0 to its limit, too",

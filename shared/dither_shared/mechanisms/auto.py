@@ -101,13 +101,13 @@ def _calibrated(
     families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
 ) -> list[Mechanism]:
     """Return the calibrated mechanisms of the families that support this survey."""
-    found: list[Mechanism] = []
+    mechanisms: list[Mechanism] = []
     for family in families:
         relied = {key: promise for key, promise in promises.items() if key in family.keys}
         try:
-            found.append(family.configure(size, {**parameters, **relied}))
+            mechanisms.append(family.configure(size, {**parameters, **relied}))
         except ParameterError as error:
             # No field is small enough for the family's table, or a promise that it needs is missing or too large.
             if error.place not in {"symbols", "order", "at_most"}:
                 raise
-    return found
+    return mechanisms

@@ -244,14 +244,14 @@ class Space(NamedTuple):
 def best_space(epsilon: Fraction, buckets: int | None, most_cells: int) -> Space:
     """Return the space of least cost for ε with at most ``most_cells`` cells and, if given, these ``buckets``."""
     odds = exp(epsilon)
-    found = [
+    spaces = [
         space
         for each in (_USUAL_BUCKETS if buckets is None else (checked_buckets(buckets),))
         for space in _spaces(each, odds, most_cells)
     ]
-    if not found:
+    if not spaces:
         raise ParameterError("buckets", f"{buckets} are too many: a report has at most {most_cells} symbols here")
-    return min(found, key=lambda space: space.cost(odds))
+    return min(spaces, key=lambda space: space.cost(odds))
 
 
 def checked_buckets(buckets: object) -> int:

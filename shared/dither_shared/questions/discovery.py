@@ -148,19 +148,19 @@ class DiscoveryQuestion(Question):
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
-        found = []
+        advice = []
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
-            found.append(
+            advice.append(
                 "discover.fold: missing; the alphabet has no capitals, and a text with one would not be found; set "
                 "true to count A to Z as a to z, or false to keep them distinct"
             )
         share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:
-            found.append(
+            advice.append(
                 f"discover.length: of {_USERS:,} users {100 * share:.2g} % must have a text for it to be found; a "
                 f"shorter length or a smaller alphabet finds rarer ones, and so does a list of candidates"
             )
-        return found
+        return advice
 
     def words(self, say: Language = ENGLISH) -> str:
         """Return the accepted texts, in words."""
@@ -210,7 +210,7 @@ def characters_of(alphabet: str) -> str:
     """
     if not alphabet:
         raise ParameterError("alphabet", 'missing; characters and ranges of them, such as "a-z0-9._-"')
-    found: set[str] = set()
+    characters: set[str] = set()
     rest = alphabet
     while rest:
         first, last, rest = (
@@ -220,10 +220,10 @@ def characters_of(alphabet: str) -> str:
             raise ParameterError("alphabet", f"the range {first}-{last} runs backwards; a hyphen goes first or last")
         if ord(last) - ord(first) > _LONGEST_RANGE:
             raise ParameterError("alphabet", f"the range {first}-{last} is too long")
-        found.update(map(chr, range(ord(first), ord(last) + 1)))
-    if wrong := sorted(each for each in found if each == MARK or not each.isprintable()):
+        characters.update(map(chr, range(ord(first), ord(last) + 1)))
+    if wrong := sorted(each for each in characters if each == MARK or not each.isprintable()):
         raise ParameterError("alphabet", f"{wrong[0]!r} cannot be printed, or is the mark for omitted text")
-    return "".join(sorted(found))
+    return "".join(sorted(characters))
 
 
 def canonical(characters: str) -> str:

@@ -180,19 +180,19 @@ class NumberQuestion(Question):
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return what is missing, and which other question would give more precise answers."""
-        found = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
+        advice = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
         whole = self.low.is_integer() and self.high.is_integer() and not self.log
         if whole and self.high - self.low <= _FEW:
-            found.append(
+            advice.append(
                 'type: number; at most 16 whole numbers are estimated better if type = "choice" lists them as values, '
                 'and the share beyond one threshold, fixed beforehand, if type = "boolean" asks for it'
             )
         elif not self.log and self.low >= 0 and self.high > _WIDE * (self.low or _USUAL):
-            found.append(
+            advice.append(
                 "log: false; the range is wide, and the error of a mean grows with it; set log = true with low above "
                 "0, or a high that few answers exceed"
             )
-        return found
+        return advice
 
     def words(self, say: Language = ENGLISH) -> str:
         """Return the range."""
