@@ -1,7 +1,8 @@
-"""The mechanisms, one file per family, each with its randomizer and exact law, all listed in ``MECHANISMS``.
+"""The mechanisms, each with its randomizer and exact law, all listed in ``MECHANISMS``.
 
-To add a family, write its file and name it in ``MECHANISMS``. There is no estimator here: the server decodes by the
-fields that every mechanism has. A family is imported when it is first used, so that an app loads only what it uses.
+To add a family, write its file, or its class beside a similar one, and name it in ``MECHANISMS``. There is no estimator
+here: the server decodes by the fields that every mechanism has. A family is imported when it is first used, so that an
+app loads only what it uses.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping

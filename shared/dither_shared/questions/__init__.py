@@ -1,4 +1,4 @@
-"""Kinds of question: what may be answered, and which item an answer becomes. There is one file per kind.
+"""Kinds of question: what may be answered, and which item an answer becomes.
 
 ``mechanisms`` says how an item is perturbed.
 """
