@@ -25,7 +25,7 @@ nitpick_ignore_regex = [
 # What public classes hold, and nobody outside need know.
 nitpick_ignore = [
     ("py:class", "dither_shared.mechanism.Items"),
-    ("py:class", "dither_shared.primitives.two_level.TwoLevel"),
+    ("py:class", "dither_shared.primitives.channel.TwoLevel"),
     ("py:class", "dither_shared.questions.question.Answers"),
     ("py:class", "dither_shared.rows.RowFormat"),
     ("py:class", "dither_shared.seal_key.Suite"),

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from .mechanisms import MECHANISMS
     from .mechanisms.bit_flip import BitFlip
     from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+    from .mechanisms.decaying import DiscreteLaplace, Exponential
     from .mechanisms.discrete_gaussian import DiscreteGaussian
-    from .mechanisms.discrete_laplace import DiscreteLaplace
     from .mechanisms.dithered_response import DitheredResponse
-    from .mechanisms.exponential import Exponential
     from .mechanisms.hadamard_response import HadamardResponse
     from .mechanisms.local_hashing import LocalHashing
-    from .mechanisms.optimized_unary import OptimizedUnary
     from .mechanisms.prefix_sketch import PrefixSketch
     from .mechanisms.privset import PrivSet
     from .mechanisms.projective_geometry import ProjectiveGeometry
@@ -28,17 +26,15 @@ if TYPE_CHECKING:
     from .mechanisms.rappor import Rappor
     from .mechanisms.set_response import SetResponse
     from .mechanisms.subset_selection import SubsetSelection
-    from .mechanisms.symmetric_unary import SymmetricUnary
+    from .mechanisms.unary import OptimizedUnary, SymmetricUnary
     from .metrics.definition import load_metrics, parse_metrics
     from .metrics.metric import Metric
     from .metrics.strata import Strata
     from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
     from .questions import QUESTIONS
-    from .questions.boolean import BooleanQuestion
-    from .questions.choice import ChoiceQuestion
     from .questions.cross import CrossQuestion
     from .questions.discovery import DiscoveryQuestion
-    from .questions.domains.domain import Domain
+    from .questions.listed import BooleanQuestion, ChoiceQuestion, Domain
     from .questions.number import NumberQuestion
     from .questions.question import Question
     from .questions.selection import SelectionQuestion
@@ -94,11 +90,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BooleanQuestion": "questions.boolean",
-    "ChoiceQuestion": "questions.choice",
     "CrossQuestion": "questions.cross",
     "DiscoveryQuestion": "questions.discovery",
-    "Domain": "questions.domains.domain",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanism",
     "Metric": "metrics.metric",
@@ -109,6 +102,7 @@ _HOMES = {
     "Shape": "rows",
     "Strata": "metrics.strata",
     "StringQuestion": "questions.string",
+    **dict.fromkeys(("BooleanQuestion", "ChoiceQuestion", "Domain"), "questions.listed"),
     **dict.fromkeys(("Batch", "Report"), "wire"),
     **dict.fromkeys(("DitherError", "ParameterError", "WireError"), "errors"),
     **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),
@@ -126,8 +120,8 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:
-        found = getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)
+        value = getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)
     else:
-        found = __import__(f"{__name__}.mechanisms", fromlist=["MECHANISMS"]).MECHANISMS.class_named(name)
-    globals()[name] = found
-    return found
+        value = __import__(f"{__name__}.mechanisms", fromlist=["MECHANISMS"]).MECHANISMS.class_named(name)
+    globals()[name] = value
+    return value

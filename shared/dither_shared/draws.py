@@ -52,7 +52,7 @@ class Draws:
         raise NotImplementedError
 
 
-class SymbolDraws(Draws):
+class _SymbolDraws(Draws):
     """One symbol, kept with ``threshold`` in each report and, if ``permanent`` is given, once for ever with that.
 
     An item is a point that falls into the cell (item + cohort) // cohorts; with one cohort it is the cell.
@@ -76,7 +76,7 @@ class SymbolDraws(Draws):
         return entropy.kept(drawn, self.cells, self._threshold).to_bytes(self.payload_bytes, "big")
 
 
-class BitDraws(Draws):
+class _BitDraws(Draws):
     """A row of bits; ``permanent`` and ``instant`` are P[1] for a bit that was 1 and for one that was 0.
 
     An item marks ``hashes`` cells of a Bloom filter or, if that is 0, a cell of its own.
@@ -106,7 +106,7 @@ class BitDraws(Draws):
         return bits.to_bytes(self.payload_bytes, "little")
 
 
-_KINDS: dict[object, type[Draws]] = {"symbols": SymbolDraws, "bits": BitDraws}
+_KINDS: dict[object, type[Draws]] = {"symbols": _SymbolDraws, "bits": _BitDraws}
 
 
 @lru_cache(maxsize=64)

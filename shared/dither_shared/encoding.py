@@ -86,17 +86,8 @@ class BooleanAnswers(Answers):
         return self._MEANINGS.get(meaning, self._NEITHER)
 
 
-class Placed(NamedTuple):
-    """The position of a number on a grid: u = point + rest/2^64, where ``rest`` is rounded down."""
-
-    point: int
-    rest: int
-    outside: bool
-    """Whether it lies beyond an end, and counts as that end."""
-
-
 class NumberAnswers(Answers):
-    """A number at its place on a grid of ``points``, as ``questions.domains.grid`` explains it."""
+    """A number at its place on a grid of ``points``, as ``questions.number`` explains it."""
 
     wanted = "give an int, a float or a Decimal; NaN is not accepted"
 
@@ -111,8 +102,11 @@ class NumberAnswers(Answers):
         point, rest, outside = self.place(number)
         return Encoded(point, outside, rest=rest)
 
-    def place(self, number: float) -> Placed:
-        """Return the place of a number on the grid; it may be infinite, but not NaN. Never raises."""
+    def place(self, number: float) -> tuple[int, int, bool]:
+        """Return the place of a number on the grid, u = point + rest/2^64, and whether it lies beyond an end.
+
+        ``rest`` is rounded down. The number may be infinite, but not NaN. Never raises.
+        """
         inside = min(max(number, self._low), self._high)
         if self._log:
             start = math.log(self._low)
@@ -121,7 +115,7 @@ class NumberAnswers(Answers):
             part = (inside - self._low) / (self._high - self._low)
         steps = min(max(part, 0.0), 1.0) * self._steps  # a logarithm may be rounded past that of an end
         point = math.floor(steps)
-        return Placed(point, int((steps - point) * ONE), inside != number)
+        return point, int((steps - point) * ONE), inside != number
 
 
 class StringAnswers(Answers):

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Self
 from .encoding import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
 from .light import cached_property
+from .primitives.channel import TwoLevel
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
-from .primitives.two_level import TwoLevel
 from .rows import RowFormat, Shape
 
 
@@ -269,8 +269,7 @@ class Mechanism(ABC):
                 place,
                 f"{self.name} repeats a permanent draw here; a browser whose storage is cleared loses the secret "
                 f"behind it, would make a new draw and spend epsilon again; and browsers have no SHAKE-256, which "
-                f"makes the draw; leave"
-                f" {place} out",
+                f"makes the draw; leave {place} out",
             )
         rows = {"shape": self.shape.value, "cohorts": self.cohorts, "cells": self.cells, "listed": self.listed}
         return {"mechanism": self.name, **rows, **self.integers}

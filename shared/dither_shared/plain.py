@@ -32,8 +32,8 @@ def plain(value: object) -> str | float | None:
     kind = type(value)  # isinstance would ask the object itself
     if kind is str or kind is bool or kind is int or kind is float:
         return value  # type: ignore[return-value]  # it is one of these
-    found = _inherited(value, kind)
-    return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
+    answer = _inherited(value, kind)
+    return answer if answer is not None else _inherited(inner := _inside(value, kind), type(inner))
 
 
 def double_of(value: object) -> float | None:
@@ -42,15 +42,15 @@ def double_of(value: object) -> float | None:
     It is infinite for a number beyond all doubles. NaN, text and booleans are not numbers; of a Decimal, the first 800
     digits are read.
     """
-    found = plain(value)
-    if found is None:
+    answer = plain(value)
+    if answer is None:
         return _of_decimal(value) if _is_decimal(value) else _of_decimal(_inside(value, type(value)))
-    if isinstance(found, str | bool) or found != found:  # noqa: PLR0124 - NaN is not itself
+    if isinstance(answer, str | bool) or answer != answer:  # noqa: PLR0124 - NaN is not itself
         return None
     try:
-        return float(found)
+        return float(answer)
     except OverflowError:
-        return math.inf if found > 0 else -math.inf
+        return math.inf if answer > 0 else -math.inf
 
 
 def text_of(value: object) -> str | None:
@@ -58,12 +58,12 @@ def text_of(value: object) -> str | None:
 
     The text of a number is what ``str`` writes, that of a boolean "true" or "false".
     """
-    found = value if type(value) is int else plain(value)
-    if type(found) is int:
-        return repr(found) if found.bit_length() <= _LONGEST_NUMBER else f"{found:#x}"
-    if found is None or isinstance(found, str):
-        return found
-    return repr(found) if isinstance(found, float) else "true" if found else "false"
+    answer = value if type(value) is int else plain(value)
+    if type(answer) is int:
+        return repr(answer) if answer.bit_length() <= _LONGEST_NUMBER else f"{answer:#x}"
+    if answer is None or isinstance(answer, str):
+        return answer
+    return repr(answer) if isinstance(answer, float) else "true" if answer else "false"
 
 
 def members(value: object) -> list[object] | None:

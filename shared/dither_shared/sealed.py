@@ -74,9 +74,9 @@ class Pool(NamedTuple):
             raise WireError(f"pool: a stratum of {len(rest[0])} characters; it has 1 to {LONGEST_STRATUM}")
         if rest and not rest[0].isprintable():  # for example half of a surrogate pair, which cannot be encoded
             raise WireError("pool: a stratum with characters that are not printable")
-        found = cls(metric, version, rest[0] if rest else None, period, int(least))
-        _ = found.days
-        return found
+        pool = cls(metric, version, rest[0] if rest else None, period, int(least))
+        _ = pool.days
+        return pool
 
     @classmethod
     def of(cls, series: str, period: str) -> Self:

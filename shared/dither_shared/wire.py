@@ -96,10 +96,10 @@ class Batch(NamedTuple):
     @classmethod
     def _usual(cls, body: bytes) -> Self | None:
         """Read a body as ``encode`` writes it, other blanks allowed; return None to leave it to ``_strict``."""
-        found = _usual().fullmatch(body)
-        if found is None:
+        match = _usual().fullmatch(body)
+        if match is None:
             return None
-        batch, metric, version, stratum, text = found.groups()
+        batch, metric, version, stratum, text = match.groups()
         try:
             reports = binascii.a2b_base64(text)
         except binascii.Error:

@@ -16,7 +16,7 @@ import dither
 import dither_shared
 from client.devices import METRICS, Calendar, Make, Script, Stuck
 from dither_shared.encoding import Answers
-from dither_shared.questions.boolean import BooleanQuestion
+from dither_shared.questions.listed import BooleanQuestion
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -14,7 +14,7 @@ from client.seals import KEY, sealing, take_package
 from dither.core import ClientCore, Setup
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse, Strata
-from dither_shared.metrics.survey import Survey
+from dither_shared.metrics.metric import Survey
 
 PLATFORM = Strata.of([("platform", ["linux", "mac"])])
 OTHER = Metric("mobile", METRICS["theme"].question, RandomizedResponse.calibrate(4, 2.0))

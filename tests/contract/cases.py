@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from dither_shared import MECHANISMS, Mechanism, PrefixSketch, Shape
 from dither_shared.mechanism import LISTED, SETS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets, Space
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets, Space
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 

@@ -18,7 +18,7 @@ from dither_shared import Mechanism, ParameterError, parse_metrics
 from dither_shared.mechanism import SETS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.primitives.galois import Field
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 from vectors.catalogue import ENTRIES
 
 UNCOMPILED = {"count-mean-sketch", "hadamard-count-mean-sketch"}

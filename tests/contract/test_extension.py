@@ -120,7 +120,7 @@ def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Fl
 
 
 def test_auto_weighs_a_mechanism_from_outside(metric: Metric) -> None:
-    ranked = {one.mechanism.name: one.relative_risk for one in candidates(4, 3.0)}
+    ranked = {mechanism.name: risk for mechanism, risk in candidates(4, 3.0).items()}
     assert ranked[Shifted.name] == pytest.approx(ranked["randomized-response"])
 
 

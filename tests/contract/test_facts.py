@@ -7,7 +7,7 @@ import pytest
 from contract.cases import each, every_small, items, small_at, values
 from contract.exact_law import exact_law, law_of
 from dither_shared import Mechanism
-from dither_shared.mechanism import NUMBERS, Item
+from dither_shared.mechanism import LISTED, NUMBERS, Item
 
 SMALL = each(lambda: small_at(0.5, 2.0))
 
@@ -30,6 +30,9 @@ def test_value_marks_the_stated_number_of_cells(mechanism: Mechanism) -> None:
         spoken = sum(bool(mechanism.supporting(value, cohort)) for cohort in range(mechanism.cohorts))
         assert Fraction(spoken, mechanism.cohorts) == mechanism.coverage
     assert not mechanism.own_cells or (mechanism.cohorts == 1 and mechanism.cells == mechanism.size)
+    if mechanism.items is LISTED:
+        each_its_own = all(mechanism.marked(value) == (value,) for value in values(mechanism))
+        assert mechanism.own_cells == (mechanism.cohorts == 1 and each_its_own)
 
 
 @SMALL
@@ -58,6 +61,10 @@ def test_cells_are_independent_exactly_if_stated(mechanism: Mechanism) -> None:
                 product *= one if cell in cells else 1 - one
             products.append(product == chance)
     assert all(products) == mechanism.independent_cells
+    if mechanism.independent_supports:
+        supports = [cell for value in values(mechanism) for cell in mechanism.supporting(value)]
+        assert all(products)
+        assert len({*supports}) == len(supports), "two values share a cell, so their supports depend on each other"
 
 
 @SMALL

@@ -17,7 +17,7 @@ MODULES = {
     for package in PACKAGES
     for path in sorted(package.rglob("*.py"))
 }
-LISTS = {"mechanisms", "questions", "domains", "summaries", "samplers", "cli"}
+LISTS = {"mechanisms", "questions", "summaries", "samplers", "cli"}
 """Folders of like things, one module each: commands, and what a registry imports."""
 
 ENTRIES = {"__init__.py", "__main__.py", "app.py", "cli.py", "command.py", "pytest_plugin.py", "wsgi.py"}

@@ -11,7 +11,7 @@ from contract.exact_law import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
 from dither_shared.mechanism import NUMBERS, Item
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 
 
 def reported(mechanism: Mechanism, payload: bytes) -> set[int]:

@@ -8,7 +8,7 @@ from contract.cases import each, items, small_at
 from contract.exact_law import law_of
 from dither_shared import Mechanism, RandomizedResponse, Report
 from dither_shared.mechanism import Item
-from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.primitives.channel import TwoLevel
 
 Row = tuple[int, bytes]
 

@@ -127,6 +127,19 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         for cohort in ("1", "-1")
     },
     (
+        "shared/dither_shared/mechanisms/discrete_gaussian.py",
+        "def mean_score(self, cell: int, cohort: int = -1) -> Fraction:",
+    ): "it has one cohort, and does not look at its number",
+    (
+        "shared/dither_shared/mechanisms/discrete_gaussian.py",
+        "while weights[-1] >> _DIGITS - 63:",
+    ): "the weight after one below 2^-63 of the first has a share below 2^-64, which is rounded down to 0",
+    (
+        "shared/dither_shared/mechanism.py",
+        "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) "
+        "-> bytes:",
+    ): "the method is abstract: every mechanism has its own default",
+    (
         f"{_SERVER}/analysis/health.py",
         "return np.asarray(scipy.special.betainc(np.maximum(trials - counts, -1.0), counts + 1, 1 - probability))",
     ): "SciPy as it is now takes a shape of 0 to its limit, too",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_shared import Metric
-from dither_shared.metrics.survey import Survey
+from dither_shared.metrics.metric import Survey
 
 from .questions import defined
 from .rendering import Case, File

@@ -4,7 +4,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 from .rendering import Case, File
 
@@ -41,16 +41,16 @@ def _bits(double: float) -> str:
 def _numbers() -> Iterator[Case]:
     for grid in _GRIDS:
         for double in {_bits(double): double for double in _doubles(grid)}.values():
-            placed = grid.answers.place(double)
+            point, rest, outside = grid.answers.place(double)
             yield {
                 "low": _bits(grid.low),
                 "high": _bits(grid.high),
                 "log": grid.log,
                 "points": grid.points,
                 "double": _bits(double),
-                "point": placed.point,
-                "rest": f"{placed.rest:016x}",
-                "outside": placed.outside,
+                "point": point,
+                "rest": f"{rest:016x}",
+                "outside": outside,
             }
 
 

@@ -41,8 +41,7 @@ from ..state.journal_records import Permanent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dither_shared.encoding import Encoded, Item
-    from dither_shared.metrics.metric import Metric
-    from dither_shared.metrics.survey import Survey
+    from dither_shared.metrics.metric import Metric, Survey
 
 _TAG_BYTES = 16
 _CHECK_BYTES = 8

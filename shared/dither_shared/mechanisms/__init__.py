@@ -1,7 +1,8 @@
-"""The mechanisms, one file per family, each with its randomizer and exact law, all listed in ``MECHANISMS``.
+"""The mechanisms, each with its randomizer and exact law, all listed in ``MECHANISMS``.
 
-To add a family, write its file and name it in ``MECHANISMS``. There is no estimator here: the server decodes by the
-fields that every mechanism has. A family is imported when it is first used, so that an app loads only what it uses.
+To add a family, write its file, or its class beside a similar one, and name it in ``MECHANISMS``. There is no estimator
+here: the server decodes by the fields that every mechanism has. A family is imported when it is first used, so that an
+app loads only what it uses.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -69,8 +70,8 @@ MECHANISMS = Registry({
         "projective-geometry": "projective_geometry.ProjectiveGeometry",
         "hadamard-response": "hadamard_response.HadamardResponse",
         "local-hashing": "local_hashing.LocalHashing",
-        "optimized-unary": "optimized_unary.OptimizedUnary",
-        "symmetric-unary": "symmetric_unary.SymmetricUnary",
+        "optimized-unary": "unary.OptimizedUnary",
+        "symmetric-unary": "unary.SymmetricUnary",
         "bit-flip": "bit_flip.BitFlip",
     },
     SETS: {
@@ -88,8 +89,8 @@ MECHANISMS = Registry({
     },
     NUMBERS: {
         "dithered-response": "dithered_response.DitheredResponse",
-        "discrete-laplace": "discrete_laplace.DiscreteLaplace",
-        "exponential": "exponential.Exponential",
+        "discrete-laplace": "decaying.DiscreteLaplace",
+        "exponential": "decaying.Exponential",
         "discrete-gaussian": "discrete_gaussian.DiscreteGaussian",
     },
 })  # fmt: skip

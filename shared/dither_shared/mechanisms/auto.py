@@ -6,7 +6,6 @@ case: the set response with values that half of all users have, privset with set
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..counted import counted
@@ -24,21 +23,6 @@ _TIE = 1e-9
 _NONE: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A calibrated mechanism, and its total risk divided by the smallest of all that report once.
-
-    For listed answers, the smallest is the minimum over all ε-LDP mechanisms (subset selection).
-    """
-
-    mechanism: Mechanism
-    relative_risk: float
-
-    def fits(self, budget: int) -> bool:
-        """Return whether a report takes at most ``budget`` bytes."""
-        return self.mechanism.row_bytes <= budget
-
-
 def candidates(
     size: int,
     epsilon: float,
@@ -46,8 +30,11 @@ def candidates(
     *,
     items: Items = LISTED,
     promises: Mapping[str, int] = _NONE,
-) -> list[Candidate]:
-    """Return every mechanism of ``items`` that fits, best first; ties go to the shorter, then to the simpler one.
+) -> dict[Mechanism, float]:
+    """Return every mechanism of ``items``, best first, with its relative risk.
+
+    That is its total risk divided by the smallest of all that report once, which for listed answers is the minimum over
+    all ε-LDP mechanisms (subset selection). Ties go to the shorter report, then to the simpler mechanism.
 
     ``promises`` are the limits that mechanisms may rely on: ``Question.promises`` and ``report_budget``. Raises
     ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
@@ -61,13 +48,12 @@ def candidates(
     least = min(mechanism.risk for mechanism in ready)
     if forever:
         ready = _calibrated([each for each in families if forever.keys() <= each.keys], size, once | forever, promises)
-    found = [Candidate(mechanism, mechanism.risk / least) for mechanism in ready]
-    found.sort(key=lambda candidate: candidate.relative_risk)
-    for place in range(len(found)):  # stable sorts within runs of equal risk
-        run = [one for one in found[place:] if one.relative_risk <= found[place].relative_risk * (1 + _TIE)]
-        run.sort(key=lambda one: (one.mechanism.row_bytes, families.index(type(one.mechanism))))
-        found[place : place + len(run)] = run
-    return found
+    ranked = sorted(ready, key=lambda mechanism: mechanism.risk)
+    for place, first in enumerate(ranked):  # stable sorts within runs of equal risk
+        run = [mechanism for mechanism in ranked[place:] if mechanism.risk <= first.risk * (1 + _TIE)]
+        run.sort(key=lambda mechanism: (mechanism.row_bytes, families.index(type(mechanism))))
+        ranked[place : place + len(run)] = run
+    return {mechanism: mechanism.risk / least for mechanism in ranked}
 
 
 def choose(
@@ -100,10 +86,10 @@ def _best(
     ranked = candidates(
         size, epsilon, permanent_epsilon, items=items, promises={**dict(promises), "report_budget": budget}
     )
-    for candidate in ranked:
-        if candidate.fits(budget):
-            return candidate.mechanism
-    shortest = min(ranked, key=lambda candidate: candidate.mechanism.row_bytes).mechanism
+    for mechanism in ranked:
+        if mechanism.row_bytes <= budget:
+            return mechanism
+    shortest = min(ranked, key=lambda mechanism: mechanism.row_bytes)
     raise ParameterError(
         "report_budget",
         f"a report about {size} values does not fit into {counted(budget, 'byte')}; {shortest.name} needs "
@@ -115,13 +101,13 @@ def _calibrated(
     families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
 ) -> list[Mechanism]:
     """Return the calibrated mechanisms of the families that support this survey."""
-    found: list[Mechanism] = []
+    mechanisms: list[Mechanism] = []
     for family in families:
         relied = {key: promise for key, promise in promises.items() if key in family.keys}
         try:
-            found.append(family.configure(size, {**parameters, **relied}))
+            mechanisms.append(family.configure(size, {**parameters, **relied}))
         except ParameterError as error:
             # No field is small enough for the family's table, or a promise that it needs is missing or too large.
             if error.place not in {"symbols", "order", "at_most"}:
                 raise
-    return found
+    return mechanisms

@@ -4,7 +4,6 @@
 keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -12,11 +11,8 @@ from typing import ClassVar
 from ..draws import Draws, draws_of
 from ..light import cached_property
 from ..mechanism import Item, Mechanism
-from ..primitives.channel import BitChain, SymbolChain
+from ..primitives.channel import BitChain, SymbolChain, TwoLevel
 from ..primitives.entropy import Entropy
-from ..primitives.probability import threshold_text
-from ..primitives.two_level import TwoLevel
-from .checks import index_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,29 +81,6 @@ class ChainOfBits(_Chain):
     def _stored(self) -> tuple[object, ...]:
         first = self._chain.permanent
         return "bits", self.cells, self.cohorts, self._chain.instant.thresholds, first and first.thresholds
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnaryBits(ChainOfBits):
-    """A mechanism in which each value marks its own bit."""
-
-    own_cells: ClassVar[bool] = True
-
-    size: int
-
-    @property
-    def two_level(self) -> TwoLevel:
-        """The law of two levels: a value owns the rows in which its bit is 1."""
-        return two_level_bits(self.ratio, self.b, self.size)
-
-    @property
-    def integers(self) -> Mapping[str, object]:
-        """The probabilities of a 1: of the marked bit, and of each other."""
-        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
-
-    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the item itself."""
-        return (index_of(item, self.size),)
 
 
 def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:

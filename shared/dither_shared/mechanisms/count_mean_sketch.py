@@ -8,14 +8,12 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, STRINGS, Item, Items, Mechanism
 from ..primitives.bloom import bloom_positions
-from ..primitives.channel import BitChain, BitChannel
+from ..primitives.channel import BitChain, BitChannel, OwnedChannel, TwoLevel
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
 from .chained import ChainOfBits, two_level_bits
 from .checks import bytes_of, checked_count
-from .owned_cells import checked_inside, inside_at, level_ratio
 
 _HALF = Fraction(1, 2)
 
@@ -154,24 +152,24 @@ class HadamardCountMeanSketch(Sketch):
         self._check_shape()
         if self.bits & (self.bits - 1):
             raise ParameterError("bits", f"{self.bits} is not a power of 2")
-        inside = checked_inside(self.inside, 1, 2)
+        channel = OwnedChannel.checked(self.inside, 1, 2)
         share = Fraction(1, self.bits)
         self._derive(
             shape=Shape.SYMBOL,
-            inside=inside,
+            inside=channel.inside,
             cells=2 * self.bits,
-            a=inside * share,
-            b=(1 - inside) * share,
-            p=inside,
-            q=inside * share + (1 - share) / 2,
-            ratio=level_ratio(inside, 1, 2),
-            _threshold=int(inside * ONE),
+            a=channel.high * share,
+            b=channel.low * share,
+            p=channel.inside,
+            q=channel.inside * share + (1 - share) / 2,
+            ratio=channel.ratio,
+            _threshold=channel.threshold,
         )
 
     @classmethod
     def _shaped(cls, size: int | None, epsilon: float, **shape: int) -> Self:
         _check_open(size, cls.name)
-        return cls(inside=inside_at(checked_epsilon(epsilon), 1, 2), **shape)
+        return cls(inside=OwnedChannel.at(checked_epsilon(epsilon), 1, 2).inside, **shape)
 
     @property
     def marks(self) -> int:

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import Item
+from ..primitives.channel import TwoLevel
 from ..primitives.probability import as_probability, exp_below, threshold_text, toward
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, index_of

@@ -6,12 +6,11 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..mechanism import Item, Mechanism
+from ..primitives.channel import OwnedChannel, TwoLevel
 from ..primitives.entropy import Entropy
-from ..primitives.probability import ONE, checked_epsilon, threshold_text
-from ..primitives.two_level import TwoLevel
+from ..primitives.probability import checked_epsilon, threshold_text
 from ..rows import Shape
 from .checks import checked_size, index_of
-from .owned_cells import checked_inside, inside_at, level_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,23 +35,23 @@ class HadamardResponse(Mechanism):
 
     def __post_init__(self) -> None:
         cells = 1 << checked_size(self.size).bit_length()
-        inside = checked_inside(self.inside, 1, 2)
+        channel = OwnedChannel.checked(self.inside, 1, 2)
         self._derive(
             shape=Shape.SYMBOL,
-            inside=inside,
+            inside=channel.inside,
             cells=cells,
-            a=2 * inside / cells,
-            b=2 * (1 - inside) / cells,
-            p=inside,
+            a=2 * channel.high / cells,
+            b=2 * channel.low / cells,
+            p=channel.inside,
             q=Fraction(1, 2),
-            ratio=level_ratio(inside, 1, 2),
-            _threshold=int(inside * ONE),
+            ratio=channel.ratio,
+            _threshold=channel.threshold,
         )
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
         """Return the mechanism with inside = e^ε/(e^ε + 1), rounded down."""
-        return cls(size=checked_size(size), inside=inside_at(checked_epsilon(epsilon), 1, 2))
+        return cls(size=checked_size(size), inside=OwnedChannel.at(checked_epsilon(epsilon), 1, 2).inside)
 
     @property
     def marks(self) -> int:

@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, Item
+from ..primitives.channel import TwoLevel
 from ..primitives.galois import field as galois_field
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import as_probability, threshold_text, toward
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of

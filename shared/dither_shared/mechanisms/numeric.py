@@ -170,10 +170,10 @@ def solve(matrix: Sequence[Sequence[int]], targets: Sequence[int]) -> tuple[Frac
     rows = [[*row, target] for row, target in zip(matrix, targets, strict=True)]
     size, last = len(rows), 1
     for step in range(size):
-        found = next((row for row in range(step, size) if rows[row][step]), None)
-        if found is None:
+        pivot_row = next((row for row in range(step, size) if rows[row][step]), None)
+        if pivot_row is None:
             raise ParameterError("matrix", "is singular; its equations have no single solution")
-        rows[step], rows[found] = rows[found], rows[step]
+        rows[step], rows[pivot_row] = rows[pivot_row], rows[step]
         pivot, tail = rows[step][step], rows[step][step + 1 :]
         for row in range(step + 1, size):
             factor, rest = rows[row][step], rows[row][step + 1 :]
@@ -182,8 +182,8 @@ def solve(matrix: Sequence[Sequence[int]], targets: Sequence[int]) -> tuple[Frac
             ]
         last = pivot
     # ``last`` is now the determinant up to its sign, and each x_j a whole number over it (Cramer).
-    found_so_far: list[int] = []
+    solution: list[int] = []
     for step in reversed(range(size)):
-        known = sum(weight * x for weight, x in zip(rows[step][step + 1 : size], found_so_far, strict=True))
-        found_so_far.insert(0, (last * rows[step][size] - known) // rows[step][step])
-    return tuple(Fraction(x, last) for x in found_so_far)
+        known = sum(weight * x for weight, x in zip(rows[step][step + 1 : size], solution, strict=True))
+        solution.insert(0, (last * rows[step][size] - known) // rows[step][step])
+    return tuple(Fraction(x, last) for x in solution)

@@ -15,9 +15,8 @@ from ..primitives.buckets import MAX_LEVELS, bucket_digest
 from ..primitives.entropy import Entropy
 from .checks import bytes_of, checked_count, checked_epsilons
 from .prefix_levels import CONFIRMING, LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
-from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
+from .projective_sketch import MOST_COUNTERS, ROWS, ProjectiveBuckets, best_space
 
-_ROWS = 2
 _LEAST_CELLS = 1 << 15
 """Cells that a row may have even if many levels then exceed ``MOST_COUNTERS``."""
 
@@ -76,11 +75,11 @@ class PrefixSketch(ProjectiveBuckets):
         checked_count(characters, "alphabet", 1, MOST_CHARACTERS)
         lengths = prefix_lengths(characters, checked_count(length, "length", 1, LONGEST))
         weights = level_weights(characters, lengths)
-        usual = max(MOST_COUNTERS // (_ROWS * len(weights)), _LEAST_CELLS)
-        space = best_space(once, buckets, usual if buckets is None else MAX_COUNTERS // (_ROWS * len(weights)))
+        usual = max(MOST_COUNTERS // (ROWS * len(weights)), _LEAST_CELLS)
+        space = best_space(once, buckets, usual if buckets is None else MAX_COUNTERS // (ROWS * len(weights)))
         inside, permanent_inside = space.insides(once, forever)
         return cls(
-            rows=_ROWS,
+            rows=ROWS,
             buckets=space.buckets,
             order=space.order,
             inside=inside,

@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, SETS, Item, Items
+from ..primitives.channel import TwoLevel
 from ..primitives.entropy import Entropy, lanes_of
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, toward
-from ..primitives.two_level import TwoLevel
 from ..rows import RowFormat, Shape
 from .chained import Chained
 from .checks import checked_count, checked_epsilons, checked_size, set_of

@@ -8,14 +8,13 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item, Mechanism
+from ..primitives.channel import OwnedChannel, TwoLevel
 from ..primitives.entropy import Entropy
 from ..primitives.galois import field_integers, prime_power, prime_powers
-from ..primitives.probability import ONE, checked_epsilon, threshold_text
+from ..primitives.probability import checked_epsilon, threshold_text
 from ..primitives.projective import Points, point_count, point_length
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
 from .checks import checked_size, index_of
-from .owned_cells import checked_inside, inside_at, level_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,19 +47,18 @@ class ProjectiveGeometry(Mechanism):
         points = Points(order, point_length(order, size))
         if points.count > MAX_CELLS:
             raise ParameterError("order", f"{order} makes {points.count} points for {size} values; {MAX_CELLS} at most")
-        owned, others = points.owned, points.count - points.owned
-        inside = checked_inside(self.inside, owned, points.count)
+        channel = OwnedChannel.checked(self.inside, points.owned, points.count)
         self._derive(
             shape=Shape.SYMBOL,
-            inside=inside,
+            inside=channel.inside,
             cells=points.count,
-            a=inside / owned,
-            b=(1 - inside) / others,
-            p=inside,
-            q=inside * points.shared / owned + (1 - inside) * (owned - points.shared) / others,
-            ratio=level_ratio(inside, owned, points.count),
+            a=channel.high,
+            b=channel.low,
+            p=channel.inside,
+            q=channel.high * points.shared + channel.low * (points.owned - points.shared),
+            ratio=channel.ratio,
             _points=points,
-            _threshold=int(inside * ONE),
+            _threshold=channel.threshold,
         )
 
     @classmethod
@@ -77,7 +75,7 @@ class ProjectiveGeometry(Mechanism):
         return cls(
             size=size,
             order=order,
-            inside=inside_at(loss, point_count(order, length - 1), point_count(order, length)),
+            inside=OwnedChannel.at(loss, point_count(order, length - 1), point_count(order, length)).inside,
         )
 
     @property

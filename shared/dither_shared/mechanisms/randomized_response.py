@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import Item
-from ..primitives.channel import SymbolChain, SymbolChannel
+from ..primitives.channel import SymbolChain, SymbolChannel, TwoLevel
 from ..primitives.probability import (
     ONE,
     as_probability,
@@ -17,7 +17,6 @@ from ..primitives.probability import (
     threshold_text,
     toward,
 )
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..light import cached_property
-from ..mechanism import STRINGS, Item, Items, Mechanism
+from ..mechanism import STRINGS, Item, Items
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import (
@@ -171,13 +171,6 @@ class Rappor(ChainOfBits):
                 raise ParameterError(key, "missing; f, p and q go together")
         f, p, q = (as_probability(numbers[key], key) for key in ("f", "p", "q"))
         return cls(**counts, permanent_f=f, instant_p=p, instant_q=q)
-
-    @classmethod
-    def require(cls, mechanism: Mechanism, place: str) -> "Rappor":
-        """Return ``mechanism`` if it is RAPPOR; otherwise raise ParameterError for that ``place``."""
-        if not isinstance(mechanism, cls):
-            raise ParameterError(place, f"uses {mechanism.name}; these files are for {cls.name}")
-        return mechanism
 
     @property
     def marks(self) -> int:

@@ -7,12 +7,11 @@ from math import exp
 from typing import ClassVar, Self
 
 from ..mechanism import Item, Mechanism
+from ..primitives.channel import OwnedChannel, TwoLevel
 from ..primitives.entropy import Entropy
-from ..primitives.probability import ONE, checked_epsilon, threshold_text
-from ..primitives.two_level import TwoLevel
+from ..primitives.probability import checked_epsilon, threshold_text
 from ..rows import Shape
 from .checks import checked_count, checked_size, index_of
-from .owned_cells import checked_inside, inside_at, level_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,8 @@ class SubsetSelection(Mechanism):
     def __post_init__(self) -> None:
         k = checked_size(self.size)
         d = checked_count(self.subset, "subset", 1, k - 1)
-        inside = checked_inside(self.inside, d, k)
+        channel = OwnedChannel.checked(self.inside, d, k)
+        inside = channel.inside
         other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
         # drawing a list takes longer, so do it only if it halves the report
         as_list = 2 * d * (k - 1).bit_length() <= k
@@ -52,8 +52,8 @@ class SubsetSelection(Mechanism):
             b=other,
             p=inside,
             q=other,
-            ratio=level_ratio(inside, d, k),
-            _threshold=int(inside * ONE),
+            ratio=channel.ratio,
+            _threshold=channel.threshold,
         )
 
     @classmethod
@@ -64,7 +64,7 @@ class SubsetSelection(Mechanism):
         odds = exp(loss)
         near = int(k / (odds + 1))
         subset = min({max(1, near), min(k - 1, near + 1)}, key=lambda d: _risk(k, d, odds))
-        return cls(size=k, subset=subset, inside=inside_at(loss, subset, k))
+        return cls(size=k, subset=subset, inside=OwnedChannel.at(loss, subset, k).inside)
 
     @property
     def weight(self) -> int:

@@ -10,8 +10,6 @@ from noise alone (the histogram fixed); a random sample of people adds F(1-F). F
 histogram that is R m(k-m)/(k(k-1)), R being the total risk. ``costs`` compares a crossing with sampling by it.
 """
 
-from typing import NamedTuple
-
 from ..mechanism import MAX_CELLS, Mechanism
 from .auto import choose
 
@@ -44,18 +42,11 @@ def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | Non
     return mechanism.variance(share) + (values - 1) * (lone + joined / float(mechanism.coverage))
 
 
-class Costs(NamedTuple):
-    """n · Var of the share of one answer among all people, if all answers to its question are equally common.
+def costs(mechanism: Mechanism, answers: int, others: int) -> tuple[float, float] | None:
+    """Return the costs of a question with ``answers`` answers: crossed with one with ``others`` answers, and sampled.
 
-    ``crossed``: for a marginal of the crossing; ``sampled``: for the question asked of half of the people.
-    """
-
-    crossed: float
-    sampled: float
-
-
-def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
-    """Return the costs of a question with ``answers`` answers, crossed with one with ``others`` answers.
+    A cost is n · Var of the share of one answer among all people, if all answers to its question are equally common:
+    for a marginal of the crossing, and for the question asked of half of the people.
 
     A marginal of the product domain sums a row of cells, each with its noise. Sampling (``one_of``) asks each question
     of half of the people, at the whole epsilon. The product is better for both questions only if there are few pairs:
@@ -64,7 +55,7 @@ def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
     """
     share = 1 / answers
     noise, people = sum_variance(mechanism, others, share), share * (1 - share)
-    return None if noise is None else Costs(noise + people, 2 * (_alone(mechanism, answers).variance(share) + people))
+    return None if noise is None else (noise + people, 2 * (_alone(mechanism, answers).variance(share) + people))
 
 
 def within(mechanism: Mechanism, answers: int, others: int) -> float | None:

@@ -18,10 +18,9 @@ from ..questions.fields import NAME, Fields
 from ..questions.question import Question
 from ..seal_key import SealKey
 from . import events
-from .metric import Metric, Mixed, Tier
+from .metric import Metric, Mixed, Survey, Tier
 from .period import Period
 from .strata import Strata
-from .survey import Survey, with_surveys
 
 _COMMON = frozenset({
     "description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of", "mixed",
@@ -69,7 +68,7 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
         tables = document.get("metrics")
         if not isinstance(tables, dict) or not tables:
             raise ParameterError("metrics", "missing; a metric is a table such as [metrics.theme]")
-        read = with_surveys({name: _metric(name, table, tables) for name, table in tables.items()})
+        read = _with_surveys({name: _metric(name, table, tables) for name, table in tables.items()})
         return {name: replace(metric, seal=seal) for name, metric in read.items()} if seal else read
     except ParameterError as error:
         raise error.within(f"{source}: ") from None
@@ -172,6 +171,30 @@ def _survey(fields: Fields) -> Survey | None:
             "one_of", f"{name!r} is not a name; names start with a-z and continue with a-z, 0-9 or '_'"
         )
     return Survey(name)
+
+
+def _with_surveys(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return the metrics of a file, each with the names of all metrics of its survey.
+
+    Raises ParameterError if the metrics of a survey have different periods, because the choice is drawn per period.
+    """
+    members: dict[str, list[Metric]] = {}
+    for metric in metrics.values():
+        if metric.survey is not None:
+            members.setdefault(metric.survey.name, []).append(metric)
+    whole = {name: Survey(name, tuple(sorted(one.name for one in of))) for name, of in members.items()}
+    for name, of in members.items():
+        for one in of:
+            if one.period != of[0].period:
+                why = f"{of[0].name} belongs to the same survey, {name!r}, and its period is {of[0].period}"
+                raise ParameterError(
+                    f"metrics.{one.name}.period", f"{one.period}; {why}; all metrics of a survey share it"
+                )
+    return {name: _member(metric, whole) for name, metric in metrics.items()}
+
+
+def _member(metric: Metric, surveys: Mapping[str, Survey]) -> Metric:
+    return metric if metric.survey is None else replace(metric, survey=surveys[metric.survey.name])
 
 
 def _family(kind: type[Question], fields: Fields) -> type[Mechanism] | None:

@@ -89,6 +89,6 @@ def after(fields: Fields) -> int:
     if "after" not in fields:
         return 0
     text = fields.string("after", "")
-    if not (found := _DAYS.fullmatch(text)):
+    if not (match := _DAYS.fullmatch(text)):
         raise ParameterError("after", f'{text!r} is not a number of days from 1 to 999, such as "7 days"')
-    return int(found[1])
+    return int(match[1])

@@ -41,7 +41,6 @@ from ..seal_key import SealKey
 from .events import Of
 from .period import Period
 from .strata import Strata
-from .survey import Survey
 
 Tier = Literal["technical", "interaction", "content", "sensitive"]
 """The subjects of a question: the software, how it is used, what it is used on, or the person."""
@@ -58,6 +57,18 @@ class Mixed:
     epsilon: float
     least: int
     delta: float = 1e-6
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The survey ``name`` and its metrics; each device answers one in a period (reporting/surveys.py draws it).
+
+    It is not part of a metric's version: who is asked depends on no answer, so no estimate depends on it, and permanent
+    draws outlast it. It is part of what people consent to.
+    """
+
+    name: str
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

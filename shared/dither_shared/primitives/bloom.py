@@ -33,8 +33,8 @@ def bloom_positions(value: bytes, cohort: int, bits: int, hashes: int) -> tuple[
     """Return the ``hashes`` distinct positions in [0, bits) of ``value`` in ``cohort``, in the order drawn."""
     limit = (1 << 32) - (1 << 32) % bits
     group, place = divmod(cohort, GROUP)
-    own = 8 * hashes
-    stream = bloom_digest(value, group, 0, hashes)[own * place : own * (place + 1)]
+    width = 8 * hashes
+    stream = bloom_digest(value, group, 0, hashes)[width * place : width * (place + 1)]
     positions: list[int] = []
     block = 0
     while True:

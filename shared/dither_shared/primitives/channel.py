@@ -1,4 +1,4 @@
-"""Channels for a bit, a symbol and an owned report, and their chains: a permanent draw, then an instantaneous one.
+"""Channels for a bit, a symbol and an owned report, their chains (permanent, then instantaneous), two-level laws.
 
 A chain without a permanent part is a channel that is drawn independently for each report. All probabilities are
 multiples of 2^-64, so whatever is derived from them is exact.
@@ -6,10 +6,12 @@ multiples of 2^-64, so whatever is derived from them is exact.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
+from ..errors import ParameterError
 from ..light import cached_property
 from .entropy import Entropy
-from .probability import ONE
+from .probability import ONE, as_probability, exp_below, threshold_down, toward
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,36 @@ class SymbolChain:
 
 @dataclass(frozen=True)
 class OwnedChannel:
-    """Report an owned symbol (one of ``owned``) with probability ``inside``, otherwise one of the rest, uniformly.
+    """Report one of the ``owned`` of all ``reports`` with probability ``inside``, otherwise one of the rest.
 
-    It is uniform on its side.
+    It is uniform on either side. If a value owns c of K reports, the extremal channel gives each of them the weight e^ε
+    and each other report the weight 1: ``inside`` = c e^ε/(c e^ε + K - c), and
+
+        ε = ln( inside (K - c) / ((1 - inside) c) ).
     """
 
     reports: int
     owned: int
     inside: Fraction
+
+    @classmethod
+    def at(cls, epsilon: Fraction, owned: int, reports: int) -> Self:
+        """Return the extremal channel at ``epsilon``, with ``inside`` rounded down to a multiple of 2^-64."""
+        odds = exp_below(epsilon)
+        return cls(reports, owned, Fraction(threshold_down(owned * odds / (owned * odds + reports - owned)), ONE))
+
+    @classmethod
+    def checked(cls, inside: Fraction, owned: int, reports: int) -> Self:
+        """Return the channel with ``inside`` on the grid of 2^-64.
+
+        Raises ParameterError unless ``inside`` is above chance and below 1.
+        """
+        chance = Fraction(owned, reports)
+        rounded = toward(chance, as_probability(inside, "inside"))
+        if not chance < rounded < 1:
+            problem = f"{float(inside):g} must lie between {float(chance):g} (no information) and 1"
+            raise ParameterError("inside", problem)
+        return cls(reports, owned, rounded)
 
     @cached_property
     def high(self) -> Fraction:
@@ -157,6 +181,11 @@ class OwnedChannel:
     def low(self) -> Fraction:
         """The probability of each other report."""
         return (1 - self.inside) / (self.reports - self.owned)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The ratio of the probabilities of one report if it is owned and if it is not."""
+        return self.high / self.low
 
     @cached_property
     def threshold(self) -> int:
@@ -189,7 +218,7 @@ class OwnedChain:
     @property
     def permanent_ratio(self) -> Fraction:
         """The privacy loss of any number of reports of one value."""
-        return self.permanent.high / self.permanent.low
+        return self.permanent.ratio
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value: all show one that x owns and x' does not.
@@ -205,3 +234,29 @@ class OwnedChain:
         first = self.permanent
         more = (1 + self.kept * first.reports / (1 - self.kept)) ** reports - 1
         return (1 + first.high * more) / (1 + first.low * more)
+
+
+@dataclass(frozen=True)
+class TwoLevel:
+    """A law in which every value owns a set of reports, and each of these is ``ratio`` times as likely as any other.
+
+    Probabilities are relative to a law μ over all reports, including cohorts, that is the same for all values:
+
+        P[y | x] = γ μ(y) · (ratio if x owns y, else 1),   γ = 1/(1 + (ratio - 1) · share).
+
+    - ``share``: μ of what a value owns, the same for all values;
+    - ``overlap``: the least μ of what two values both own. If some pair has less, the bound does not hold; a number
+      that is too small is safe, because the stated loss is then too large;
+    - ``aside``: μ of what a third value owns together with the first but not the second of such a pair, and equally the
+      other way round; None if there is no third value, or none is known. Attacks need it, bounds do not.
+    """
+
+    ratio: Fraction
+    share: Fraction
+    overlap: Fraction
+    aside: Fraction | None = None
+
+    @property
+    def blanket(self) -> Fraction:
+        """γ, the probability with which a report can be regarded as independent of its value."""
+        return 1 / (1 + (self.ratio - 1) * self.share)

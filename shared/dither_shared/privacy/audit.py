@@ -79,12 +79,12 @@ def audit(
     )
     spared = reports * float(mechanism.delta)
     event, direction = _best_event(trained, series // 2, confidence, spared)
-    found = _loss(judged, event, direction, series - series // 2, confidence, spared)
+    bound = _loss(judged, event, direction, series - series // 2, confidence, spared)
     return Finding(
         mechanism=mechanism.name,
         reports=reports,
         declared=mechanism.epsilon_after(reports),
-        lower_bound=max(0.0, found),
+        lower_bound=max(0.0, bound),
         confidence=confidence,
         draws=draws,
         event=f"{event[0]} {event[1]}",
@@ -101,11 +101,11 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
-    found = []
+    differences = []
     for cohort in range(min(mechanism.cohorts, 4)):
         marked = {item: frozenset(mechanism.marked(item, cohort)) for item in some}
-        found += [(len(marked[one] ^ marked[two]), cohort, (one, two)) for one, two in combinations(some, 2)]
-    _, cohort, pair = max(found, key=lambda entry: entry[0])
+        differences += [(len(marked[one] ^ marked[two]), cohort, (one, two)) for one, two in combinations(some, 2)]
+    _, cohort, pair = max(differences, key=lambda entry: entry[0])
     return cohort, pair
 
 

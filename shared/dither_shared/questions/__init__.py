@@ -1,12 +1,11 @@
-"""Kinds of question: what may be answered, and which item an answer becomes. There is one file per kind.
+"""Kinds of question: what may be answered, and which item an answer becomes.
 
 ``mechanisms`` says how an item is perturbed.
 """
 
-from .boolean import BooleanQuestion
-from .choice import ChoiceQuestion
 from .cross import CrossQuestion
 from .discovery import DiscoveryQuestion
+from .listed import BooleanQuestion, ChoiceQuestion
 from .number import NumberQuestion
 from .question import Question
 from .selection import SelectionQuestion

@@ -12,11 +12,8 @@ from ..languages import ENGLISH, Language
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within
 from ..plain import text_of
-from .boolean import BooleanQuestion
-from .choice import ChoiceQuestion
-from .domains.domain import Domain
 from .fields import NAME, Fields
-from .listed import ListedQuestion
+from .listed import BooleanQuestion, ChoiceQuestion, Domain, ListedQuestion
 
 BETWEEN = " / "
 """The separator of the two answers in the label of a cell."""
@@ -216,8 +213,8 @@ def _axis(fields: Fields, asked: object) -> Axis:
 def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
     """Return a sentence if asking each person one of the two questions, with these numbers of answers, is better."""
     (first, a), (second, b) = sizes.items()
-    found = costs(mechanism, a, b), costs(mechanism, b, a)
-    fewer = [one.crossed / one.sampled for one in found if one is not None]
+    pairs = costs(mechanism, a, b), costs(mechanism, b, a)
+    fewer = [crossed / sampled for crossed, sampled in filter(None, pairs)]
     apart = within(mechanism, a, b), within(mechanism, b, a)
     if len(fewer) < 2 or max(fewer) <= 1:
         return []

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..encoding import Answers, Encoded
@@ -15,13 +16,20 @@ from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS, prefix_lengths
 from ..plain import text_of
 from ..privacy.wording import fit_words, odds_sentence
 from ..wire import Report
-from .domains.alphabet import MARK, canonical, characters_of, folded
 from .fields import Fields
 from .question import Question
 
 if TYPE_CHECKING:
     from ..mechanisms.prefix_sketch import PrefixSketch
 
+
+MARK = "\N{HORIZONTAL ELLIPSIS}"
+"""The placeholder for a character that the alphabet lacks."""
+
+_SMALL = {ord("A") + place: ord("a") + place for place in range(26)}
+
+_LONGEST_RANGE = 4096
+_SHORTEST_RANGE = 3
 
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -140,19 +148,19 @@ class DiscoveryQuestion(Question):
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
-        found = []
+        advice = []
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
-            found.append(
+            advice.append(
                 "discover.fold: missing; the alphabet has no capitals, and a text with one would not be found; set "
                 "true to count A to Z as a to z, or false to keep them distinct"
             )
         share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:
-            found.append(
+            advice.append(
                 f"discover.length: of {_USERS:,} users {100 * share:.2g} % must have a text for it to be found; a "
                 f"shorter length or a smaller alphabet finds rarer ones, and so does a list of candidates"
             )
-        return found
+        return advice
 
     def words(self, say: Language = ENGLISH) -> str:
         """Return the accepted texts, in words."""
@@ -192,3 +200,45 @@ class _Answers(Answers):
             return self._other
         item = bytes([*symbols, self._mark] if cut else symbols)
         return Encoded(item.ljust(self._length, bytes((END,))), outside=cut)
+
+
+def characters_of(alphabet: str) -> str:
+    """Return the characters of an alphabet in the order of their code points.
+
+    A hyphen between two characters makes a range of them; at the beginning or the end it is a character. Raises
+    ParameterError for an empty alphabet, a descending range, and a character that cannot be printed or is the mark.
+    """
+    if not alphabet:
+        raise ParameterError("alphabet", 'missing; characters and ranges of them, such as "a-z0-9._-"')
+    characters: set[str] = set()
+    rest = alphabet
+    while rest:
+        first, last, rest = (
+            (rest[0], rest[2], rest[3:]) if rest[1:2] == "-" and rest[2:] else (rest[0], rest[0], rest[1:])
+        )
+        if ord(first) > ord(last):
+            raise ParameterError("alphabet", f"the range {first}-{last} runs backwards; a hyphen goes first or last")
+        if ord(last) - ord(first) > _LONGEST_RANGE:
+            raise ParameterError("alphabet", f"the range {first}-{last} is too long")
+        characters.update(map(chr, range(ord(first), ord(last) + 1)))
+    if wrong := sorted(each for each in characters if each == MARK or not each.isprintable()):
+        raise ParameterError("alphabet", f"{wrong[0]!r} cannot be printed, or is the mark for omitted text")
+    return "".join(sorted(characters))
+
+
+def canonical(characters: str) -> str:
+    """Return the alphabet of these characters, in order: the hyphen first, then ranges of three and more."""
+    rest = characters.replace("-", "")
+    runs = [rest[:1]]
+    for one, two in pairwise(rest):
+        if ord(two) == ord(one) + 1:
+            runs[-1] += two
+        else:
+            runs.append(two)
+    written = [f"{run[0]}-{run[-1]}" if len(run) >= _SHORTEST_RANGE else run for run in runs]
+    return "-" * ("-" in characters) + "".join(written)
+
+
+def folded(text: str) -> str:
+    """Return the text with A to Z replaced by a to z, and no other change: all programs agree on these."""
+    return text.translate(_SMALL)

@@ -1,4 +1,18 @@
-"""Questions whose answers are numbers: a duration, a size, a count."""
+"""Questions whose answers are numbers (a duration, a size, a count), and the grids on which the numbers are placed.
+
+The points v = 0..k - 1 of a grid go from ``low`` to ``high`` in even steps, or in even steps of the logarithm. A number
+x lies
+
+    u = (k - 1) (x - low)/(high - low)     or     u = (k - 1) (ln x - ln low)/(ln high - ln low)
+
+steps from the lowest point; one beyond an end counts as that end. A device reports the point ⌊u + w⌋, where w is
+uniform on [0, 1): its expectation is u (Hermite's identity), whereas the nearest point may be off by half a step. The
+law of a report is then a mixture of those of two points, and a ratio of mixtures is at most the largest ratio of their
+parts, so that the privacy loss stays as it is.
+
+``NumberAnswers.place`` splits u into ⌊u⌋ and an integer threshold, so that ⌊u + w⌋ is one exact draw. Doubles compute
+u: their rounding acts before any noise, like the rounding in the app that took the number.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,14 +20,13 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..encoding import Answers
+from ..encoding import Answers, NumberAnswers
 from ..errors import ParameterError
 from ..languages import ENGLISH, Language
 from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..privacy.wording import in_a_hundred, numeric_odds_sentence
 from ..wire import Report
-from .domains.grid import Grid
 from .fields import Fields
 from .question import Question
 
@@ -24,6 +37,53 @@ _WIDE, _USUAL = 100.0, 10.0
 """The ratio of high to low above which a log scale is advised; and the low end assumed if low is 0."""
 
 _LONGEST_UNIT = 32
+
+_LEAST, _MOST = 1e-300, 1e300
+"""Magnitudes of an end other than 0, such that no difference of two numbers between the ends overflows."""
+
+_FINEST = 1e-9
+"""The least step relative to the larger end, such that doubles still separate the points."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``points`` numbers from ``low`` to ``high``, evenly spaced, or evenly in their logarithms if ``log``.
+
+    Raises ParameterError if an end is not a number, or not above 0 on a logarithmic grid, or if the points are too near
+    one another for doubles.
+    """
+
+    low: float
+    high: float
+    log: bool
+    points: int
+
+    def __post_init__(self) -> None:
+        if type(self.points) is not int or self.points < 2:
+            raise ParameterError("points", f"{self.points!r} is not an integer from 2 up")
+        low, high, steps = _end(self.low, "low"), _end(self.high, "high"), self.points - 1
+        if low >= high:
+            raise ParameterError("high", f"{self.high} is not above low, which is {self.low}")
+        if self.log and low <= 0:
+            raise ParameterError("low", f"{self.low} has no logarithm; a grid with log = true begins above 0")
+        if high - low < steps * _FINEST * max(abs(low), abs(high)):
+            raise ParameterError("high", f"{self.high} is too close to low, {self.low}, for {steps} steps between them")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def answers(self) -> NumberAnswers:
+        """The reader of numbers that an app gives: their places between two points."""
+        return NumberAnswers(self.low, self.high, self.log, self.points)
+
+    def value(self, place: float) -> float:
+        """Return the number at a place, in steps from the lowest point; at both ends, exactly the ends."""
+        part = place / (self.points - 1)
+        if part in {0, 1}:
+            return self.high if part else self.low
+        if self.log:
+            return math.exp((1 - part) * math.log(self.low) + part * math.log(self.high))
+        return (1 - part) * self.low + part * self.high
 
 
 @dataclass(frozen=True)
@@ -120,19 +180,19 @@ class NumberQuestion(Question):
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return what is missing, and which other question would give more precise answers."""
-        found = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
+        advice = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
         whole = self.low.is_integer() and self.high.is_integer() and not self.log
         if whole and self.high - self.low <= _FEW:
-            found.append(
+            advice.append(
                 'type: number; at most 16 whole numbers are estimated better if type = "choice" lists them as values, '
                 'and the share beyond one threshold, fixed beforehand, if type = "boolean" asks for it'
             )
         elif not self.log and self.low >= 0 and self.high > _WIDE * (self.low or _USUAL):
-            found.append(
+            advice.append(
                 "log: false; the range is wide, and the error of a mean grows with it; set log = true with low above "
                 "0, or a high that few answers exceed"
             )
-        return found
+        return advice
 
     def words(self, say: Language = ENGLISH) -> str:
         """Return the range."""
@@ -154,3 +214,18 @@ def _brief(number: float, width: float) -> str:
 def _exact(end: float) -> str:
     """Return the shortest decimal of a double as an exact fraction: 0.05 is 1/20."""
     return str(Fraction(repr(end)))
+
+
+def _end(number: object, name: str) -> float:
+    """Return an end of a grid as a double; raise ParameterError if it is not one."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ParameterError(name, f"{number!r} is not a number")
+    try:
+        double = float(number)
+    except OverflowError:
+        double = math.inf
+    if double and not _LEAST <= abs(double) <= _MOST:  # comparisons with NaN are false
+        raise ParameterError(name, f"{double!r} is neither 0 nor of a magnitude from {_LEAST:g} to {_MOST:g}")
+    if isinstance(number, int) and number != (shortest := Fraction(repr(double))):
+        raise ParameterError(name, f"{number} has more digits than a double keeps; write {shortest}")
+    return double

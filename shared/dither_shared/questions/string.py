@@ -47,9 +47,9 @@ class StringQuestion(Question):
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism]:
         """Return the first of the best mechanisms that has all given parameters."""
-        asked = {key for key in fields if any(key in each.keys for each in MECHANISMS.of(STRINGS))}
+        parameters = {key for key in fields if any(key in each.keys for each in MECHANISMS.of(STRINGS))}
         best = [MECHANISMS[name] for name in _BEST]
-        return next((family for family in best if asked <= family.keys), best[0])
+        return next((family for family in best if parameters <= family.keys), best[0])
 
     def stored(self) -> dict[str, object]:
         """Return the candidates."""

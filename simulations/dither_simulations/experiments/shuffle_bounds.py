@@ -16,7 +16,7 @@ from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_server.analysis.shuffling.blanket import StepLaw, TiltedSum
 from dither_server.analysis.shuffling.generic import MARGIN
 from dither_shared import Mechanism, ParameterError
-from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.primitives.channel import TwoLevel
 
 from ..plots import PlotPanel, exact_line, lines_plot
 from ..sweeps import Row

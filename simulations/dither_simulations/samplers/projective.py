@@ -28,7 +28,7 @@ from dither_shared import (
     ProjectiveSketch,
 )
 from dither_shared.mechanisms.local_hashing import vector_length
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 from dither_shared.primitives.buckets import MAX_ROWS
 from dither_shared.primitives.galois import field as galois_field
 from dither_shared.primitives.projective import Points, point_count, point_length

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import ONE
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 from ..choices import Spread
 from .populations import Counts, Floats
@@ -130,7 +130,7 @@ class NumberColumn:
         """Return the shares of the numbers that are rounded to each point."""
         answers = Grid(self.low, self.high, self.log, points).answers
         placed = [answers.place(value) for value in self.values.tolist()]
-        point, up = np.array([place.point for place in placed]), np.array([place.rest / ONE for place in placed])
+        point, up = np.array([point for point, _, _ in placed]), np.array([rest / ONE for _, rest, _ in placed])
         lower, upper = (np.bincount(point, self.counts * part, points) for part in (1 - up, up))
         return np.asarray((lower + np.append(0.0, upper[:-1])) / self.users)
 

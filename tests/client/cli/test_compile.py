@@ -12,7 +12,7 @@ from dither.cli.compile import FORMAT, compiled, refusals
 from dither.consent.rules import terms
 from dither.reporting.ledger import Price
 from dither_shared import NumberQuestion, ParameterError, parse_metrics
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 KINDS = """\
 [metrics.theme]

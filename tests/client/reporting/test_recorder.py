@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dither
 from client.devices import METRICS, Calendar, Make, parts_on
 from dither.consent.rules import Mode
-from dither_shared.metrics.survey import Survey
+from dither_shared.metrics.metric import Survey
 from shared import odd
 
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]

@@ -11,7 +11,7 @@ from client.devices import METRICS, Calendar, Make, Script, parts_on
 from dither.consent.rules import terms
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric
-from dither_shared.metrics.survey import Survey
+from dither_shared.metrics.metric import Survey
 
 LOOKS = Survey("looks", ("font", "mobile", "theme"))
 FONT = dataclasses.replace(METRICS["mobile"], name="font")

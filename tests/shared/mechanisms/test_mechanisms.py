@@ -186,6 +186,7 @@ def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> No
         (lambda: rappor(cohorts=0), "cohorts: 0 is out of range"),
         (lambda: rappor(cohorts=65537), "cohorts: 65537 is out of range"),
         (lambda: Rappor.calibrate(7, 1.0), "size: rappor takes any string"),
+        (lambda: Rappor.calibrate(None, 1.0, bits=4, hashes=4), "hashes: 4 is out of range"),
         (lambda: Rappor.calibrate(None, 2.0, 2.0), "permanent_epsilon: 2 must exceed epsilon = 2"),
     ],
 )

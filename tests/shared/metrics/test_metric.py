@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dither_shared import MECHANISMS, Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
+from dither_shared import MECHANISMS, Mechanism, Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
 from dither_shared.mechanisms import auto as choice
 from dither_shared.metrics.period import first_day, last_day
 
@@ -193,7 +193,7 @@ def test_metrics_of_one_shape_are_calibrated_once(monkeypatch: pytest.MonkeyPatc
     tried, configured = [], []
     ranking, configure = choice.candidates, ProjectiveSketch.configure.__func__  # type: ignore[attr-defined]
 
-    def counted_ranking(*shape: Any, **more: Any) -> list[choice.Candidate]:
+    def counted_ranking(*shape: Any, **more: Any) -> dict[Mechanism, float]:
         tried.append(shape)
         return ranking(*shape, **more)
 

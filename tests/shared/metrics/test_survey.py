@@ -4,7 +4,7 @@ import pytest
 
 from dither_server.store.definitions import from_json, to_json
 from dither_shared import ParameterError, parse_metrics
-from dither_shared.metrics.survey import Survey
+from dither_shared.metrics.metric import Survey
 
 TABLES = {
     "theme": 'type = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n',

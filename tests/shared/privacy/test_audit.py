@@ -150,14 +150,17 @@ def test_a_byte_that_tells_is_caught_wherever_no_marked_cell_is(place: int, even
 class TwoBytesThatTell(OptimizedUnary):
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         assert isinstance(item, int)
-        first = entropy.below(2)
-        return bytes([first << 3, (first ^ item) << 3])
+        first, padding = entropy.below(2), bytes(self.payload_bytes - 2)
+        return bytes([first << 3, *padding, (first ^ item) << 3])
 
 
-def test_what_two_bytes_tell_only_together_is_caught() -> None:
-    finding = audit(TwoBytesThatTell(size=16, raised=Fraction(1, 4)), seeded("together"), draws=2_000)
-    assert not finding.passed
-    assert finding.event.startswith("payload")
+@pytest.mark.parametrize(("size", "reports", "caught"), [(16, 1, True), (24, 1, False), (16, 2, False)])
+def test_bytes_that_reveal_only_together_are_caught_in_one_report_of_two_bytes(
+    size: int, reports: int, caught: bool
+) -> None:
+    finding = audit(TwoBytesThatTell(size=size, raised=Fraction(1, 4)), seeded("together"), 2_000, reports)
+    assert finding.passed != caught
+    assert finding.event.startswith("payload") == caught
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(10, 9), (17, 9), (1, 1), (10, 0), (10, -1)])

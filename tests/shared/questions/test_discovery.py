@@ -3,7 +3,7 @@
 import pytest
 
 from dither_shared import DiscoveryQuestion, Metric, ParameterError, PrefixSketch, Report, StringQuestion, parse_metrics
-from dither_shared.questions.domains.alphabet import canonical, characters_of
+from dither_shared.questions.discovery import canonical, characters_of
 from shared import odd
 
 USUAL = 'alphabet = "a-z0-9._-", length = 12'

@@ -27,8 +27,8 @@ import numpy as np
 import scipy
 
 from dither_shared import Mechanism
+from dither_shared.primitives.channel import TwoLevel
 from dither_shared.primitives.probability import float_above
-from dither_shared.primitives.two_level import TwoLevel
 from dither_shared.rows import Shape
 
 from ...tally.arrays import Floats

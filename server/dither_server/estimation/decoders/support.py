@@ -32,7 +32,7 @@ from dither_shared import (
     SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 from dither_shared.primitives.projective import point_length
 
 from ...tally.arrays import Counts, Floats, Indices

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 
 from ...tally.arrays import Booleans, Floats, Indices
 from ...tally.tally import Tally

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, cast
 from dither_shared import Metric, ParameterError, PrefixSketch
 from dither_shared.counted import counted
 from dither_shared.mechanisms.prefix_levels import KEPT
-from dither_shared.questions.discovery import DiscoveryQuestion
-from dither_shared.questions.domains.alphabet import MARK
+from dither_shared.questions.discovery import MARK, DiscoveryQuestion
 
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health

@@ -75,8 +75,7 @@ class SharePlanner(IntervalPlanner):
         return [chosen, *(mechanism for mechanism in self._risks(epsilon) if mechanism != chosen)]
 
     def _risks(self, epsilon: float) -> dict[Mechanism, float]:
-        choices = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
-        return {choice.mechanism: choice.relative_risk for choice in choices}
+        return candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
 
     def law(self, mechanism: Mechanism) -> Supported | None:
         """Return the law by which reports support a share; None if no report covers it."""

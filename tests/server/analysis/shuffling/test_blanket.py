@@ -10,8 +10,7 @@ from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsi
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
-from dither_shared.mechanisms.owned_cells import inside_at
-from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.primitives.channel import OwnedChannel, TwoLevel
 from server.analysis.shuffling.exact import exact_delta, table_of
 
 Case = tuple[Mechanism, Sequence[Item], tuple[int, ...], list[tuple[int, int]] | None]
@@ -36,8 +35,8 @@ def cases(epsilon: float) -> list[Case]:
         (built("randomized-response", k, epsilon), range(k), reports, FIRST_TWO)
         for k, reports in ((2, (1, 2, 3, 5, 7)), (3, (2, 4, 6)), (4, (3, 4)), (5, (4,)))
     ]
-    halves = SubsetSelection(size=4, subset=2, inside=inside_at(exact, 2, 4))
-    plane = ProjectiveGeometry(size=7, order=2, inside=inside_at(exact, 3, 7))
+    halves = SubsetSelection(size=4, subset=2, inside=OwnedChannel.at(exact, 2, 4).inside)
+    plane = ProjectiveGeometry(size=7, order=2, inside=OwnedChannel.at(exact, 3, 7).inside)
     found += [(halves, range(4), (2, 3, 4), FIRST_TWO), (plane, range(7), (2, 3, 4), FIRST_TWO)]
     hashed = [LocalHashing(size=3, symbols=g, truth=odds / (odds + g - 1)) for g in (2, 3)]
     found += [(mechanism, range(3), (2, 3, 4), None) for mechanism in hashed]

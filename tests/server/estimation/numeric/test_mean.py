@@ -11,7 +11,7 @@ from benchmarks.numeric_coverage import dithered
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import combined, each_side, mean_of, quantile_difference
 from dither_server.tally.tally import Tally
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 from .small_laws import expected_tally, small_law
 

@@ -8,7 +8,7 @@ import pytest
 
 from contract.exact_law import exact_law
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch
-from dither_shared.mechanisms.projective_buckets import MOST_COUNTERS
+from dither_shared.mechanisms.projective_sketch import MOST_COUNTERS
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 25.0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import ONE
-from dither_shared.questions.domains.grid import Grid
+from dither_shared.questions.number import Grid
 
 LINEAR = [
     Grid(0.0, 1.0, False, 2),

@@ -1,32 +1,62 @@
-"""The discrete Laplace mechanism: its law, its variance and its scores, at the usual size."""
+"""Noise that decays with distance: the laws of discrete Laplace and the exponential mechanism, at the usual size."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
-from dither_shared import ParameterError
-from dither_shared.mechanisms.discrete_laplace import DiscreteLaplace
+from dither_shared import DiscreteLaplace, Exponential, ParameterError
 from dither_shared.mechanisms.numeric import MAX_RESOLUTION
 
-
-def made(epsilon: float, **parameters: float) -> DiscreteLaplace:
-    return DiscreteLaplace.configure(None, {"epsilon": epsilon, **parameters})
+Law = Callable[[float, int, int], list[float]]
 
 
+def folded(r: float, x: int, last: int) -> list[float]:
+    """Return the two-sided geometric law around x, with what falls beyond an end added to that end."""
+    inside = [r ** abs(x - y) * (1 - r) / (1 + r) for y in range(1, last)]
+    return [r**x / (1 + r), *inside, r ** (last - x) / (1 + r)]
+
+
+def normalised(r: float, x: int, last: int) -> list[float]:
+    """Return the law of the distance from x, divided by its sum."""
+    normaliser = (1 + r - r ** (x + 1) - r ** (last - x + 1)) / (1 - r)
+    return [r ** abs(x - y) / normaliser for y in range(last + 1)]
+
+
+BOTH = pytest.mark.parametrize("family", [DiscreteLaplace, Exponential])
+
+
+def laplace(epsilon: float) -> DiscreteLaplace:
+    return DiscreteLaplace.configure(None, {"epsilon": epsilon})
+
+
+@pytest.mark.parametrize(("family", "law"), [(DiscreteLaplace, folded), (Exponential, normalised)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("steps", [1, 10, 64])
-def test_the_law_is_two_sided_geometric_folded_into_the_range(epsilon: float, steps: int) -> None:
-    mechanism, r = made(epsilon, resolution=steps), math.exp(-epsilon / steps)
+def test_the_law_is_that_of_the_formula(
+    family: type[DiscreteLaplace | Exponential], law: Law, epsilon: float, steps: int
+) -> None:
+    mechanism, r = family.configure(None, {"epsilon": epsilon, "resolution": steps}), math.exp(-epsilon / steps)
     for x in {0, steps // 3, steps}:
-        law = [float(chance) for chance in mechanism.cell_law(x)]
-        inside = [r ** abs(x - y) * (1 - r) / (1 + r) for y in range(1, steps)]
-        assert law == pytest.approx([r**x / (1 + r), *inside, r ** (steps - x) / (1 + r)], rel=1e-11)
+        assert [float(chance) for chance in mechanism.cell_law(x)] == pytest.approx(law(r, x, steps), rel=1e-11)
+
+
+@BOTH
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 10.0, 25.0])
+@pytest.mark.parametrize("steps", [1, 2, 63, MAX_RESOLUTION])
+def test_the_exact_loss_is_all_of_epsilon_and_no_more(
+    family: type[DiscreteLaplace | Exponential], epsilon: float, steps: int
+) -> None:
+    mechanism = family.configure(None, {"epsilon": epsilon, "resolution": steps})
+    assert mechanism.epsilon <= epsilon
+    assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-5 if epsilon > 20 else 1e-11)
+    assert mechanism.row_bytes == 1
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_scores_and_variances_are_those_of_the_formulas(epsilon: float) -> None:
-    mechanism, m, r = made(epsilon), 64, math.exp(-epsilon / 64)
+    mechanism, m, r = laplace(epsilon), 64, math.exp(-epsilon / 64)
     beyond = r / (1 - r)
     scores = [float(mechanism.mean_score(y)) for y in range(65)]
     assert scores == pytest.approx([-beyond / m, *(y / m for y in range(1, 64)), 1 + beyond / m], abs=1e-9)
@@ -35,15 +65,6 @@ def test_scores_and_variances_are_those_of_the_formulas(epsilon: float) -> None:
         saved = r * (r**x + r ** (m - x)) / ((1 + r) * (1 - r) ** 2)
         assert float(mechanism.mean_variance(x)) == pytest.approx((unfolded - saved) / m**2, rel=1e-9)
     assert mechanism.worst_mean_variance < unfolded / m**2 < 2 / epsilon**2
-
-
-def test_the_finest_grid_and_the_extremes_of_epsilon_are_within_what_is_declared() -> None:
-    for epsilon in (1e-4, 25.0):
-        for steps in (1, MAX_RESOLUTION):
-            mechanism = made(epsilon, resolution=steps)
-            assert mechanism.epsilon <= epsilon
-            assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-5)
-            assert mechanism.row_bytes == 1
 
 
 @pytest.mark.parametrize(
@@ -74,4 +95,4 @@ def test_discrete_laplace_of_impossible_parameters_is_refused() -> None:
             DiscreteLaplace(size=5, decay=decay)
     for wrong in (-1, 65, b"1"):
         with pytest.raises(ParameterError, match="item: "):
-            made(1.0).marked(wrong)
+            laplace(1.0).marked(wrong)

@@ -1,21 +1,97 @@
-"""Optimised unary encoding: one bit per answer, the true one kept with 1/2, the others set as rarely as ε allows."""
+"""Unary encoding: one bit per answer, each kept or flipped, alike for 0 and 1 or with the fewest ones for ε."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..primitives.channel import BitChain, BitChannel
-from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_up
+from ..mechanism import Item
+from ..primitives.channel import BitChain, BitChannel, TwoLevel
+from ..primitives.probability import (
+    ONE,
+    as_probability,
+    checked_epsilon,
+    exp_below,
+    threshold_down,
+    threshold_text,
+    threshold_up,
+    toward,
+)
 from ..rows import Shape
-from .chained import UnaryBits
-from .checks import checked_epsilons, checked_size
+from .chained import ChainOfBits, two_level_bits
+from .checks import checked_epsilons, checked_size, index_of
 
 _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizedUnary(UnaryBits):
+class _UnaryBits(ChainOfBits):
+    """A mechanism in which each value marks its own bit."""
+
+    own_cells: ClassVar[bool] = True
+
+    size: int
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """The law of two levels: a value owns the rows in which its bit is 1."""
+        return two_level_bits(self.ratio, self.b, self.size)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probabilities of a 1: of the marked bit, and of each other."""
+        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the item itself."""
+        return (index_of(item, self.size),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymmetricUnary(_UnaryBits):
+    """Symmetric unary encoding, which is basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014, section 2).
+
+    Write x as k bits of which the x-th is 1; keep each with probability p (``keep``), flip it with q = 1 - p. Two
+    values differ in two bits, so
+
+        ε = 2 ln(p/q),   p = s/(s+1) with s = e^(ε/2),   n·Var = s/(s-1)² whatever f.
+
+    In RAPPOR's terms f = 2q and there is no second flip: ε = 2 ln((1-f/2)/(f/2)). ``keep`` is rounded to a multiple
+    of 2^-64 toward 1/2.
+    """
+
+    name: ClassVar[str] = "symmetric-unary"
+
+    keep: Fraction
+
+    def __post_init__(self) -> None:
+        size = checked_size(self.size)
+        keep = toward(_HALF, as_probability(self.keep, "keep"))
+        if not _HALF < keep < 1:
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (no information) and 1 (no privacy)")
+        chain = BitChain(BitChannel(keep, 1 - keep))
+        self._derive(
+            shape=Shape.BITS,
+            keep=keep,
+            cells=size,
+            a=keep,
+            b=1 - keep,
+            p=keep,
+            q=1 - keep,
+            ratio=chain.ratio_after(1),
+            _chain=chain,
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the mechanism with p = s/(s+1), s = e^(ε/2), rounded down."""
+        odds = exp_below(checked_epsilon(epsilon) / 2)
+        return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizedUnary(_UnaryBits):
     """Optimised unary encoding (OUE; Wang, Blocki, Li and Jha 2017, equations 7 and 8), and its chain L-OSUE.
 
     Write x as k bits of which the x-th is 1; report that one with p = 1/2 and each other with q = 1/(e^ε + 1):
