@@ -15,7 +15,7 @@ from .api.routing import EXTENSION, Route
 from .collector import Collector
 from .config.settings import Config
 from .dashboard.pages import entered, pages
-from .reading.limiter import PeerGoneError
+from .reading.analysis_limiter import PeerGoneError
 from .store import StoreError
 
 _CONTENT_POLICY = (

@@ -20,8 +20,8 @@ from .ingest.ingest import Ingest, PlainUpload, UploadFormat
 from .ingest.seal_keys import KeyFile, pools
 from .ingest.sealed import SealedUpload
 from .prometheus import Prometheus, database_gauges
+from .reading.analysis_limiter import AnalysisLimiter
 from .reading.estimates import EstimateReader
-from .reading.limiter import AnalysisLimiter
 from .reading.sources import AnswerCache
 from .store import Store, StoreError
 from .store.removal import Housekeeper

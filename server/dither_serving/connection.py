@@ -10,7 +10,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Protocol, cast
 
-from .limiter import ConnectionLimiter
+from .connection_limiter import ConnectionLimiter
 from .parser import LARGEST_READ, Parser
 from .request import Request
 

@@ -20,8 +20,8 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from .addresses import Proxies
 from .connection import Connection
+from .connection_limiter import ConnectionLimiter
 from .endpoint import UploadEndpoint
-from .limiter import ConnectionLimiter
 from .problems import Answer, Kind, Problem, http_answer, reason
 from .request import PEER_GONE, Request, environ_of
 

@@ -18,9 +18,9 @@ from dither_shared import ParameterError
 
 from .addresses import Proxies
 from .connection import Connection, read_buffer
+from .connection_limiter import ConnectionLimiter
 from .endpoint import UploadEndpoint
 from .gateway import Gateway
-from .limiter import ConnectionLimiter
 from .logs import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
 from .settings import ServerSettings

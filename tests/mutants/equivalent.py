@@ -87,6 +87,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "for subset in range(1, size + 0):",
     ): "the least risk lies at half of the cells or fewer, and so below the number of values",
     (f"{_PRIVACY}/audit.py", "low, high = 0.0, 2.0"): "the first halving brings it to 1",
+    (
+        f"{_PRIVACY}/audit.py",
+        "some = list(range(min(size, 4)))",
+    ): "one value more is compared; what is found holds for any two",
+    (
+        f"{_SERVER}/store/batch_ids.py",
+        "return conditions if number + 1 == _SLICES else [*conditions, BATCHES.c.batch <= bytes([number + 1])]",
+    ): "ids have 16 bytes, and none is this one byte",
+    (
+        "server/dither_spool/ids.py",
+        "old = [(bucket, file) for bucket, file in files if ages.get(file.age_from(today), 1) > horizon]",
+    ): "a day in the future has any age that is not above the horizon, which exceeds 30",
     **{
         (
             f"{_CLIENT}/reporting/keys.py",

@@ -76,7 +76,13 @@ ROOMS: dict[str, Room] = {
         (
             *_tests("server/store", "engine", "store", "sealed", "removal", "closing"),
             *_tests("server/store", "uploads", "definitions"),
-            *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
+            *_tests(
+                "server",
+                "cli/test_database_url",
+                "ingest/test_refusal_counts",
+                "reading/test_materialize",
+                "reading/test_answer_cache",
+            ),
             *_tests("server", "access/test_known_tokens", "store/test_postgresql"),
         ),
     ),

@@ -27,7 +27,7 @@ from dither_shared import Metric
 from ..access.tokens import Role
 from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
-from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check
+from ..reading.analysis_limiter import Analysis, PeerGoneError, peer_gone_check
 from ..reading.parameters import Parameter, Parameters
 from ..reading.query import ListQuery
 from ..reading.schemas import Json, Schema

@@ -11,8 +11,8 @@ from dither_shared.counted import counted
 from ..analysis.composition import rounded_up
 from ..analysis.shuffling.amplified import CONDITIONS
 from ..api.routing import described
+from ..reading.analysis_limiter import effort
 from ..reading.estimates import EstimateReader
-from ..reading.limiter import effort
 from ..reading.query import TrendQuery
 from ..reading.sources import Subgroup, about_sealed, part_of
 from ..reading.summaries import summary_of

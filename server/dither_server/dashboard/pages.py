@@ -17,8 +17,8 @@ from ..analysis.population import who_answered
 from ..analysis.retention import has_retention
 from ..api.routing import COSTLY, HTML, begin, collector_here, declared, metric_named, version_named
 from ..reading.activity import active
+from ..reading.analysis_limiter import effort
 from ..reading.exports import FORMATS
-from ..reading.limiter import effort
 from ..reading.query import ActiveQuery, RetentionQuery
 from ..reading.summaries.view import PageRequest, Steps, TimeSeries, markers_of, page_of
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of

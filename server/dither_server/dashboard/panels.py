@@ -12,8 +12,8 @@ from dither_shared.counted import counted
 from dither_shared.metrics.period import STEPS
 
 from ..analysis.columns import Table
+from ..reading.analysis_limiter import effort
 from ..reading.estimates import EstimateReader
-from ..reading.limiter import effort
 from ..reading.query import Query
 from ..reading.sources import Subgroup, parts_by
 from ..reading.summaries.view import (

@@ -18,7 +18,7 @@ from ..analysis.trend import TrendStep
 from ..store import History, Snapshot, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
-from .limiter import effort, reading, require_affordable
+from .analysis_limiter import effort, reading, require_affordable
 from .query import Combination, Comparison, EstimateQuery, Query, RetentionQuery, Span, TrendQuery, WatchQuery
 from .sources import (
     EVERYONE,
@@ -50,10 +50,9 @@ class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
     An answer is computed from one snapshot, so its numbers are of one moment. An answer that would cost more than
-    ``limit`` (``limiter``; None: no limit) is refused before it is begun. ``demand`` is called with the cost of each
-    part that is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an
-    estimate of a tally, by default as the metric's summary does. Weighted estimates need a ``population``. Safe to use
-    from many threads.
+    ``limit`` (None: no limit) is refused before it is begun. ``demand`` is called with the cost of each part that is
+    not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an estimate of a tally, by
+    default as the metric's summary does. Weighted estimates need a ``population``. Safe to use from many threads.
     """
 
     def __init__(

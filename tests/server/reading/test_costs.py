@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dither_server.app import collector_of
+from dither_server.reading.analysis_limiter import effort, reading
 from dither_server.reading.estimates import EstimateReader
-from dither_server.reading.limiter import effort, reading
 from dither_server.reading.query import Comparison
 from dither_shared import parse_metrics
 from server.collecting import TODAY, problem

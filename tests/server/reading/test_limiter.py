@@ -9,7 +9,7 @@ from flask import Flask
 
 from dither_server.app import collector_of
 from dither_server.prometheus import Prometheus
-from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError, effort
+from dither_server.reading.analysis_limiter import Analysis, AnalysisLimiter, PeerGoneError, effort
 from dither_server.store import Snapshot, StoreError
 from dither_serving.problems import Problem
 from server.collecting import TODAY, problem, rows_of, upload
@@ -19,7 +19,7 @@ from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, fille
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
     """A collector for which even one estimate of 300 values is large."""
-    monkeypatch.setattr("dither_server.reading.limiter._SMALL", 100)
+    monkeypatch.setattr("dither_server.reading.analysis_limiter._SMALL", 100)
     app = filled(tmp_path, analyses=1, analysis_wait=0.01)
     yield app
     collector_of(app).close()
@@ -94,7 +94,7 @@ def test_table_with_one_new_day_costs_that_day_and_is_refused_before_it_begins(
     large = client.get(f"{TABLE}&confidence=0.9", buffered=False)
     next(large.iter_encoded())
     assert problem(client.get(TABLE)) == (503, "busy"), "even though all days but one are cached"
-    monkeypatch.setattr("dither_server.reading.limiter._SMALL", 2 * (300 + effort(WIDE)))
+    monkeypatch.setattr("dither_server.reading.analysis_limiter._SMALL", 2 * (300 + effort(WIDE)))
     assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
     large.close()
 

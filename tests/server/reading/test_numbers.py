@@ -19,8 +19,8 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
+from dither_server.reading.analysis_limiter import effort
 from dither_server.reading.exports import refresh
-from dither_server.reading.limiter import effort
 from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload
 

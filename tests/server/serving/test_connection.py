@@ -24,8 +24,8 @@ import pytest
 from dither_server.prometheus import Prometheus
 from dither_serving.addresses import Proxies
 from dither_serving.connection import Connection, read_buffer
+from dither_serving.connection_limiter import ConnectionLimiter
 from dither_serving.gateway import Gateway
-from dither_serving.limiter import ConnectionLimiter
 from dither_serving.problems import Answer
 from dither_serving.request import PEER_GONE, Request
 from dither_serving.server import accept

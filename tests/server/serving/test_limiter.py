@@ -1,7 +1,7 @@
 """Limits of connections: how many, how many per address, how long each waits, and how many bytes are held."""
 
 from dither_server.prometheus import Prometheus
-from dither_serving.limiter import ConnectionLimiter
+from dither_serving.connection_limiter import ConnectionLimiter
 
 MEMORY = 1000
 

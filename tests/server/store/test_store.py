@@ -57,6 +57,16 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert store.reports_by_day(MOBILE) == {}
 
 
+def test_slice_has_its_first_and_last_day_and_no_other(store: Store) -> None:
+    days = [TODAY + timedelta(days=day) for day in range(4)]
+    for day in days:
+        store.commit([upload(rows=rows_of(THEME, 1 + day.toordinal() - TODAY.toordinal()))], day, SHARD)
+    history = store.history(THEME)
+    assert history.slice(days[1], days[2]).reports == ((days[1], 2), (days[2], 3))
+    assert history.slice(days[2], None).reports == ((days[2], 3), (days[3], 4))
+    assert history.slice(None, days[0]).reports == ((days[0], 1),)
+
+
 @pytest.mark.parametrize("races", [4, 5])
 def test_commit_that_another_process_overtakes_is_tried_five_times(
     store: Store, monkeypatch: pytest.MonkeyPatch, races: int

@@ -21,11 +21,11 @@ from ..query import Combination, Comparison, Query, Span
 from ..schemas import ABOUT, NUMBER, Schema, closed, list_of
 from .shares_view import SharesView, share_point
 from .summary import CollectedReports, Summary
-from .terminal_text import TextTable, head_line, interval, odd_lines
+from .terminal_text import TextTable, head_line, interval, odd_lines, rare_percent
 from .view import EstimateView, PointEstimate, Steps
 
 _TRANSFORMED, _TRIED = 160, 24
-"""How many cells, or prefixes tried, cost as much as a value that is shown (``limiter``)."""
+"""How many cells, or prefixes tried, cost as much as a value that is shown (``analysis_limiter``)."""
 
 _SOUGHT = 0.01
 """The share of people for which the number of reports needed is stated."""
@@ -196,8 +196,8 @@ class Discoveries(Summary):
         rows += [
             (
                 row["value"] or '""',
-                _percent(row["frequency"]),
-                interval(row, _percent),
+                rare_percent(row["frequency"]),
+                interval(row, rare_percent),
                 f"{max(0, round(row['count'])):,}",
             )
             for row in answer["values"]
@@ -217,7 +217,7 @@ def reach_text(answer: Mapping[str, Any]) -> str:
     more = f"To find one that {100 * sought['share']:g}% of people have takes {_needed(sought)}."
     if reach is None or reach >= 1:
         return f"So few reports would not even find a string that everybody has. {more}"
-    return f"A string that {_percent(reach)}% of people have is found half of the time. {more}"
+    return f"A string that {rare_percent(reach)}% of people have is found half of the time. {more}"
 
 
 def _needed(sought: Mapping[str, Any]) -> str:
@@ -270,13 +270,9 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
         tried = counted(answer["tried"], "string")
-        lines.append(f"{interval(rest, _percent)}% of people hold none of the {tried} tried.")
+        lines.append(f"{interval(rest, rare_percent)}% of people hold none of the {tried} tried.")
     lines += odd_lines(answer)
     if answer["poisoning"]["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
         lines.append(f"About {few} would make up a string that nobody holds.")
     return lines
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f}" if abs(share) >= 1e-4 else f"{100 * share:.2g}"

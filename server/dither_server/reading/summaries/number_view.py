@@ -17,6 +17,7 @@ from ...estimation.numeric.tabulated import law_of
 from ..query import Span
 from .number_changes import trend
 from .number_scale import Scale
+from .terminal_text import number_text
 from .view import HEIGHT, WIDTH, EstimateView, PointEstimate, SeriesLine, Steps, TimeSeries, drawing_of
 
 _BARS = 20
@@ -189,14 +190,6 @@ class NumberView(EstimateView):
         table = trend(self.metric, steps, self.table.about["confidence"])
         lines = [_line(row, over.starts, self.scale) for row in table.rows()]
         return TimeSeries(over, lines, number_ticks(self.scale, 2), "Only the mean is tested for a drift.")
-
-
-def number_text(number: float | None) -> str:
-    """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
-    if number is None:
-        return "-"
-    rounded = f"{number + 0.0:.3g}"  # -0.0 is written as 0
-    return f"{number:,.0f}" if 1000 <= abs(float(rounded)) < 1e12 else rounded
 
 
 def number_ticks(scale: Scale, parts: int) -> list[str]:

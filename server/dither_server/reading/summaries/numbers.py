@@ -24,13 +24,14 @@ from ..query import Combination, Comparison, Query, TrendQuery, WatchQuery
 from ..schemas import ABOUT, NUMBER, TEXT, Schema, closed, list_of, optional_weighted
 from .number_changes import combined_means, compared, trend
 from .number_scale import Scale
-from .number_view import NumberView, number_text
+from .number_view import NumberView
 from .summary import CollectedReports, Summary
 from .terminal_text import (
     TextTable,
     change_words,
     head_line,
     interval,
+    number_text,
     odd_lines,
     reach,
     side_line,

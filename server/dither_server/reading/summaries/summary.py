@@ -78,7 +78,7 @@ class Summary(ABC):
 
     @abstractmethod
     def effort(self, metric: Metric) -> int:
-        """Return the cost of one estimate (``limiter``)."""
+        """Return the cost of one estimate (``analysis_limiter``)."""
 
     def extra_rows(self, metric: Metric) -> int:
         """Return how many rows an answer has in addition to those of the chosen values."""

@@ -86,6 +86,19 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{round(100 * share, 2) + 0.0:.2f}"  # -0.0 is written as 0
 
 
+def rare_percent(share: float | None) -> str:
+    """Return a share in percent, with two significant digits if it is below one in ten thousand."""
+    return "-" if share is None else f"{100 * share:.2f}" if abs(share) >= 1e-4 else f"{100 * share:.2g}"
+
+
+def number_text(number: float | None) -> str:
+    """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
+    if number is None:
+        return "-"
+    rounded = f"{number + 0.0:.3g}"  # -0.0 is written as 0
+    return f"{number:,.0f}" if 1000 <= abs(float(rounded)) < 1e12 else rounded
+
+
 def reach(row: Mapping[str, Any], estimate: float | None) -> float | None:
     """Return the ± of an estimate: how far the further end of its interval is; None if either is unknown."""
     if estimate is None or row["low"] is None or row["high"] is None:

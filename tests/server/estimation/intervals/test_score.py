@@ -289,6 +289,17 @@ def test_there_is_a_noise_interval_only_where_it_holds(
     assert offered[-1] == (epsilon < 6)
 
 
+def test_skewness_is_asked_for_at_the_estimate_and_then_at_the_ends_so_computed() -> None:
+    places = list[float]()
+
+    def skewness(share: np.ndarray) -> np.ndarray:
+        places.append(share.item())
+        return np.zeros(1)
+
+    low, high = score_interval(Law(1.0, 0.0, 0.0), np.array([0.3]), np.array([100]), 0.05, skewness=skewness)
+    assert places == [0.3, 0.3, low.item(), high.item()]
+
+
 Z = NormalDist().inv_cdf(0.975)
 
 

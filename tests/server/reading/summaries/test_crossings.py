@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
-from dither_server.reading.limiter import effort
+from dither_server.reading.analysis_limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.sources import Subgroup
 from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES

@@ -9,8 +9,9 @@ from flask import Flask
 
 from dither_server.app import collector_of, create_app
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.number_view import NumberView, number_text
+from dither_server.reading.summaries.number_view import NumberView
 from dither_server.reading.summaries.numbers import Numbers
+from dither_server.reading.summaries.terminal_text import number_text
 from dither_server.reading.summaries.view import PageRequest
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload

@@ -20,10 +20,10 @@ from dither_server.reading.exports import json_object
 from dither_server.reading.query import Combination, Comparison, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.reading.summaries.number_scale import Scale
-from dither_server.reading.summaries.number_view import number_text
 from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.terminal_text import number_text
 from dither_server.store.schema import NUMBERS as DAILY
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally

@@ -14,7 +14,7 @@ from dither_server.app import collector_of
 from dither_server.dashboard.card import card_of, time_series
 from dither_server.dashboard.view import View
 from dither_server.estimation.planning import worst_share
-from dither_server.reading.limiter import effort
+from dither_server.reading.analysis_limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.shares_view import SharesView, share_point
 from dither_server.reading.summaries.view import PageRequest, Steps, drawing_of, scale_top
