@@ -1,7 +1,7 @@
 """The configuration: whether a collector can run on it, and what is risky in it."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
 
@@ -19,7 +19,6 @@ from ...ingest.seal_keys import KeyFile
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL
-from ..run import mute_pages, roles_of, shut_out
 from .findings import CheckResult, ok, problem, warning
 
 _OTHERS = {COLLECTOR.file_variable, "DITHER_TOKEN"}
@@ -139,9 +138,9 @@ def _misspelt(environment: Iterable[str]) -> Iterator[CheckResult]:
 
 
 def _access(config: Config, tokens: list[StoredToken]) -> Iterator[CheckResult]:
-    for role, near in shut_out(config, roles_of(tokens, config.today())):
+    for role, near in _shut_out(config, _roles_of(tokens, config.today())):
         yield _warning(f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
-    if (why := mute_pages(config)) is not None:
+    if (why := _mute_pages(config)) is not None:
         yield _warning(why)
     elif config.origins.listed:
         yield _ok(f"pages of {config.origins} may report; a page of any other origin may not")
@@ -164,3 +163,39 @@ def _expiring(tokens: list[StoredToken], today: date) -> Iterator[CheckResult]:
         if one.expires is not None and one.expires <= today + _SOON:
             ended = "expired" if one.expires <= today else "expires"
             yield _warning(f"token {one.identifier} ({one.role}) {ended} on {one.expires}")
+
+
+def _roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:
+    """Return the roles of the tokens that are valid today."""
+    return frozenset(Role(one.role) for one in tokens if one.expires is None or one.expires > today)
+
+
+def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
+    """Yield the roles that nobody has yet, and how to grant them."""
+    for role, near in _shut_out(config, _roles_of(tokens, config.today())):
+        if near is None:
+            yield f"nobody may {role.value} yet: dither-server token create --role {role.value}"
+    if (why := _mute_pages(config)) is not None:
+        yield why
+
+
+def _mute_pages(config: Config) -> str | None:
+    """Return why pages of listed origins cannot report, and how to change that; None if they can.
+
+    A page of another origin cannot send a token: browsers would ask for permission first, which no collector gives.
+    """
+    if not config.origins.listed or any(one.covers(Role.REPORT) for one in config.open):
+        return None
+    return f'origins: pages of {config.origins} send no token, and are answered 401; set open = ["report"]'
+
+
+def _shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str | None]]:
+    """Yield each role that requires a token but has none, with who may still act in that role."""
+    reports_here = bool(config.here.hosts) or (config.trust_loopback and is_loopback(config.host))
+    near = {
+        Role.REPORT: "only this machine" if reports_here else None,
+        Role.READ: "only people with the address that is printed at the start" if config.local_token else None,
+    }
+    for role, who in near.items():
+        if not any(one.covers(role) for one in config.open | roles):
+            yield role, who
