@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dither_server.dashboard.publishing.editions import SiteScope
+from dither_server.dashboard.publishing.contents import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_shared import Metric, Report, parse_metrics

@@ -45,7 +45,7 @@ def publish(
     from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today
 
-    from ..dashboard.publishing.editions import SiteScope, last_whole_day
+    from ..dashboard.publishing.contents import SiteScope, last_whole_day
     from ..dashboard.publishing.site import Site, base_of, title_of
 
     path = required(found, "metrics")

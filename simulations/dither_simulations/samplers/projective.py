@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_server.estimation.decoders.transform import plane
+from dither_server.estimation.transform import plane
 from dither_server.tally.tally import Tally
 from dither_shared import (
     HadamardCountMeanSketch,

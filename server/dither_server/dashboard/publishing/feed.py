@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from .editions import Edition, SiteReader, Topic, replace_control_chars
+from .contents import Edition, SiteReader, Topic, replace_control_chars
 
 MOST = 200
 """Maximum entries of a feed, the newest."""

@@ -24,7 +24,7 @@ from ...reading.sources import AnswerCache
 from ...store import Store
 from ..card import IndexCard, span_in_words
 from ..view import MANY, NO_TIER, TIERS, tier_of
-from .editions import Edition, EditionPage, SiteReader, SiteScope, Topic, replace_control_chars, topics
+from .contents import Edition, EditionPage, SiteReader, SiteScope, Topic, replace_control_chars, topics
 from .feed import atom, changes_of
 from .folder import NewFolder, replacing
 

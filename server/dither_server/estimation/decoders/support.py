@@ -41,9 +41,9 @@ from ..fit import Fit
 from ..hashing import columns_of
 from ..strings.rows import supports, whole_rows
 from ..strings.selection import look_up, marks_in
+from ..transform import hyperplane_sums, plane, supported_values, supporting_reports
 from . import rappor
 from .decoder import Decoder, Pairs, Support, Symbols, of_all
-from .transform import hyperplane_sums, plane, supported_values, supporting_reports
 
 _ALONE = (
     "a report covers only one value, so no two are seen together; at a larger epsilon it covers neighbouring values"

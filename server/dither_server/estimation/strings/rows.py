@@ -12,8 +12,8 @@ from dither_shared.mechanisms.projective_sketch import ProjectiveBuckets
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
+from ..transform import hyperplane_sums
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from dither_server.dashboard.publishing.editions import SiteScope
+from dither_server.dashboard.publishing.contents import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from dither_server.dashboard.publishing.editions import SiteScope
+from dither_server.dashboard.publishing.contents import SiteScope
 from dither_server.dashboard.publishing.site import Site
 from dither_server.store import Store, Upload
 from dither_server.store.tallies import Refusal

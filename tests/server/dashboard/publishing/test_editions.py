@@ -1,6 +1,6 @@
 from datetime import UTC, date, datetime
 
-from dither_server.dashboard.publishing.editions import last_whole_day
+from dither_server.dashboard.publishing.contents import last_whole_day
 
 TODAY = date(2026, 11, 20)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dither_server.dashboard.publishing.editions import SiteScope
+from dither_server.dashboard.publishing.contents import SiteScope
 from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.exports import unescape_formula
 from dither_server.store import Store

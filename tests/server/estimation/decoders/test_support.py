@@ -6,8 +6,8 @@ import pytest
 from contract.cases import each
 from dither_server.estimation.decoders.decoder import Decoder
 from dither_server.estimation.decoders.support import support
-from dither_server.estimation.decoders.transform import plane
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.transform import plane
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,

@@ -21,7 +21,7 @@ from dither_shared.mechanisms.local_hashing import LocalHashing, vector_length
 from dither_shared.primitives.galois import Field
 from dither_shared.primitives.galois import field as galois_field
 
-from ...tally.arrays import Counts, Floats, Indices
+from ..tally.arrays import Counts, Floats, Indices
 
 Table = NDArray[np.inexact[Any]]
 
