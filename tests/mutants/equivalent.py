@@ -92,6 +92,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "some = list(range(min(size, 4)))",
     ): "one value more is compared; what is found holds for any two",
     (
+        "shared/dither_shared/primitives/entropy.py",
+        "self._block = digest.digest(self.BLOCK if not start else end)",
+    ): "as much as is taken, or a whole block, in more or fewer digests",
+    (
         f"{_SERVER}/store/batch_ids.py",
         "return conditions if number + 1 == _SLICES else [*conditions, BATCHES.c.batch <= bytes([number + 1])]",
     ): "ids have 16 bytes, and none is this one byte",

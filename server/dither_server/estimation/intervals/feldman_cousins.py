@@ -89,8 +89,8 @@ class Tails:
         score[near_1] = -self.wide(from_1[near_1])
         both = near_0 & near_1
         if both.any():
-            lower = scipy.special.ndtr(-self.wide(from_0[both]))
-            score[both] = scipy.special.ndtri(np.maximum(scipy.special.ndtr(score[both]) + self.alpha / 2 - lower, 0))
+            lower = scipy.special.ndtr(-self.wide(from_0[both]))  # at most half of alpha
+            score[both] = scipy.special.ndtri(scipy.special.ndtr(score[both]) + self.alpha / 2 - lower)
         return score
 
 
