@@ -123,29 +123,29 @@ Score = Callable[[list[Seen], list[Seen]], float]
 """How well two series of uploads go together; more is better."""
 
 
-def silence(one: list[Seen], other: list[Seen]) -> float:
+def silence(first_series: list[Seen], second_series: list[Seen]) -> float:
     """While the one is asked to wait, the other is not heard of."""
-    return -sum(first.end < second.moment < first.until for first in one for second in other)
+    return -sum(first.end < second.moment < first.until for first in first_series for second in second_series)
 
 
-def resuming(one: list[Seen], other: list[Seen]) -> float:
+def resuming(first_series: list[Seen], second_series: list[Seen]) -> float:
     """The other is heard of soon after the one was to come again."""
-    return max((-abs(second.moment - first.until) for first in one for second in other), default=-1e9)
+    return max((-abs(second.moment - first.until) for first in first_series for second in second_series), default=-1e9)
 
 
-def following(one: list[Seen], other: list[Seen]) -> float:
+def following(first_series: list[Seen], second_series: list[Seen]) -> float:
     """The other comes as soon as the one has its answer."""
-    return sum(0 <= second.moment - first.end < 2 for first in one for second in other)
+    return sum(0 <= second.moment - first.end < 2 for first in first_series for second in second_series)
 
 
-def excluding(one: list[Seen], other: list[Seen]) -> float:
+def excluding(first_series: list[Seen], second_series: list[Seen]) -> float:
     """The other does not come while the one waits for its answer."""
-    return -sum(first.moment < second.moment < first.end for first in one for second in other)
+    return -sum(first.moment < second.moment < first.end for first in first_series for second in second_series)
 
 
-def side_by_side(one: list[Seen], other: list[Seen]) -> float:
+def side_by_side(first_series: list[Seen], second_series: list[Seen]) -> float:
     """The two come close to each other, again and again."""
-    return -sum(min(abs(second.moment - first.moment) for second in other) for first in one)
+    return -sum(min(abs(second.moment - first.moment) for second in second_series) for first in first_series)
 
 
 SCORES: tuple[Score, ...] = (silence, resuming, following, excluding, side_by_side)
@@ -154,8 +154,8 @@ SCORES: tuple[Score, ...] = (silence, resuming, following, excluding, side_by_si
 def matched(collector: Collector, pairs: dict[str, str], score: Score, seeded: random.Random) -> int:
     """Return how many reports are given the right partner; among equals any is taken."""
     right = 0
-    for one, partner in pairs.items():
-        series = collector.seen["mobile"][one]
+    for device, partner in pairs.items():
+        series = collector.seen["mobile"][device]
         scores = {other: score(series, visits) for other, visits in collector.seen["theme"].items()}
         best = max(scores.values(), default=0.0)
         right += seeded.choice([other for other, value in scores.items() if value == best]) == partner

@@ -157,9 +157,9 @@ def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
             for start in range(0, len(arrived), 500):
                 some = [Arrival(1, pool, row) for row in arrived[start : start + 500]]
                 store.commit(some, TODAY, b"")
-            one = rounds(store, collector.url)
-            one.freeze()
-            assert one.post({}).reports == len(arrived)
+            round_ = rounds(store, collector.url)
+            round_.freeze()
+            assert round_.post({}).reports == len(arrived)
         return [sealed for body in collector.bodies for sealed in SealedBatch.decode(body).split(width)]
 
 

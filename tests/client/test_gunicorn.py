@@ -35,7 +35,7 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
     command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "-b", "127.0.0.1:0", "web:app"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
         assert server.stderr is not None
-        address = next(found[0] for line in server.stderr if (found := re.findall(r"http://[\d.:]+", line)))
+        address = next(urls[0] for line in server.stderr if (urls := re.findall(r"http://[\d.:]+", line)))
         workers: set[bytes] = set()
         end = time.monotonic() + 30
         while len(workers) < 2 and time.monotonic() < end:

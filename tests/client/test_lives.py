@@ -163,9 +163,9 @@ VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"
 def python_of(version: str) -> str:
     """Return an interpreter of that version that is installed here, or skip the test."""
     beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
-    for found in (*filter(None, [shutil.which(f"python{version}")]), *map(str, beside)):
-        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return found
+    for python in (*filter(None, [shutil.which(f"python{version}")]), *map(str, beside)):
+        if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
     pytest.skip(f"there is no Python {version} here")
 
 

@@ -39,7 +39,7 @@ def holds(folder: Path, row: bytes) -> bool:
     """Return whether a row stands in any file of a state, whichever way it is written."""
     written, text = files_of(folder), base64.b64encode(row).rstrip(b"=")
     pieces = [text[start : start + 40] for start in range(0, len(text) - 40, 40)]
-    return any(one in written for one in (row, row.hex().encode(), *pieces))
+    return any(form in written for form in (row, row.hex().encode(), *pieces))
 
 
 @pytest.mark.parametrize("suite", KEYS)
@@ -140,7 +140,7 @@ def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) 
 
 def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
     for answer in (200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")):
-        found = []
+        outcomes = []
         for seal in (None, KEY):
             script = Script([answer])
             client = make(transport=script, seal=seal)
@@ -150,8 +150,8 @@ def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
             status = client.status()
             states = [metric.state for metric in status.metrics]
             counts = status.sent, status.dropped, status.queued, status.failed_attempts
-            found.append((counts, states, len(script.bodies)))
-        assert found[0] == found[1], answer
+            outcomes.append((counts, states, len(script.bodies)))
+        assert outcomes[0] == outcomes[1], answer
 
 
 def test_hpke_is_loaded_while_nobody_waits_for_the_journal(

@@ -36,17 +36,17 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
     usual: dict[str, object] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": folder}
     usual["environ"] = {"DITHER": "on"}
     for value in MISTAKES[name]:
-        given, case = usual | {name: value}, f"{name} of {type(value)}"
+        settings, case = usual | {name: value}, f"{name} of {type(value)}"
         caplog.clear()
         with pytest.raises(dither.ParameterError, match=f"^{name}: ") as caught:
-            dither.Client(**given, strict=True)  # type: ignore[arg-type]  # which is the mistake
+            dither.Client(**settings, strict=True)  # type: ignore[arg-type]  # which is the mistake
         assert len(str(caught.value)) < 120, case
-        client = dither.Client(**given)  # type: ignore[arg-type]  # likewise
+        client = dither.Client(**settings)  # type: ignore[arg-type]  # likewise
         client.record("mobile", True)
         status = client.status()
         assert (status.mode, status.unrecorded, status.queued) == ("off", 1, 0), case
         assert status.trouble == {f"telemetry is disabled: {caught.value}": 1}, case
-        assert [one.getMessage() for one in caplog.records] == list(status.trouble), f"{case}: it is logged once"
+        assert [record.getMessage() for record in caplog.records] == list(status.trouble), f"{case}: it is logged once"
         assert status.decided_by == f"an error: telemetry is disabled in this program: {caught.value}"
         assert (client.preview(), client.sent(), client.flush(1)) == ([], [], False), case
         assert "Very-Secret" not in f"{status}{caplog.text}", case
@@ -55,9 +55,9 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
 
 def test_a_mistaken_type_is_named_and_its_value_is_not() -> None:
     for name, value in (("endpoint", b""), ("token", 5), ("metrics", None), ("state", b""), ("seal", 5)):
-        given = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "a", "state": None} | {name: value}
+        settings = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "a", "state": None} | {name: value}
         with pytest.raises(dither.ParameterError, match=f"^{name}: .*a value of type {type(value).__name__}"):
-            dither.Client(**given, strict=True, environ={})  # type: ignore[arg-type]  # which is the mistake
+            dither.Client(**settings, strict=True, environ={})  # type: ignore[arg-type]  # which is the mistake
     for path in ("a\0b", "a\ud800b"):
         with pytest.raises(dither.ParameterError, match=r"^state: "):
             folder_of(path)

@@ -103,10 +103,10 @@ def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str
     )
     assert done.returncode == 0
     assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
-    told = done.stderr.split("\n")[:-1]
+    lines = done.stderr.split("\n")[:-1]
     mistakes = ("unknown metric; ", "wrong value for ", "consent was called ", "consent_text was called ")
-    assert [line for line in told if not line.startswith(mistakes)] == []
-    assert moment in {"atexit", "a thread that outlives main"} or not told, "nobody is left to tell"
+    assert [line for line in lines if not line.startswith(mistakes)] == []
+    assert moment in {"atexit", "a thread that outlives main"} or not lines, "nobody is left to tell"
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])

@@ -94,10 +94,10 @@ def test_off_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr("dither.state.folder.replace", full)
         client.consent("off")
-        for one in (client, make(folder, mode=None)):
-            one.record("theme", "dark")
-            assert one.status().mode == "off"
-            one.flush(60)
+        for either in (client, make(folder, mode=None)):
+            either.record("theme", "dark")
+            assert either.status().mode == "off"
+            either.flush(60)
         assert client.status().trouble == {
             "consent failed: OSError, No space left on device: " + repr(str(folder / "consent")): 1
         }

@@ -78,16 +78,16 @@ def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
 
 def test_the_default_client_has_the_strata_that_the_app_gives_it(telemetry: Telemetry) -> None:
     telemetry.collector.define(stratified := {"survey": dataclasses.replace(METRICS["survey"], strata=PLATFORM)})
-    one = Telemetry(stratified, strata={"platform": "mac"})
-    one.record("survey", True)
-    assert one.strata("survey") == ["mac"]
-    with one.standing_in():
+    on_mac = Telemetry(stratified, strata={"platform": "mac"})
+    on_mac.record("survey", True)
+    assert on_mac.strata("survey") == ["mac"]
+    with on_mac.standing_in():
         dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"platform": "linux"})
         dither.record("survey", True)
-        assert one.strata("survey") == ["mac", "linux"]
+        assert on_mac.strata("survey") == ["mac", "linux"]
         with pytest.raises(dither.ParameterError, match=r"^strata\.system: no metric of this client declares it"):
             dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"system": "linux"})
-    assert len(one.mistakes) == 1
+    assert len(on_mac.mistakes) == 1
 
 
 def test_the_collector_refuses_a_stratum_that_the_metric_does_not_have() -> None:
@@ -175,15 +175,15 @@ def test_client_made_before_standing_in_is_restored_afterwards(make: Make, folde
 
 
 def test_a_client_keeps_its_own_definitions(telemetry: Telemetry, make: Make) -> None:
-    own = make(metrics={"mobile": OTHER}, strict=False, mode=None)
-    own.record("mobile", "dark")
+    client = make(metrics={"mobile": OTHER}, strict=False, mode=None)
+    client.record("mobile", "dark")
     telemetry.record("mobile", True)
-    assert own.status().outside == 0
+    assert client.status().outside == 0
     assert telemetry.recorded("mobile") == ["dark", True]
     assert telemetry.flush()
     assert telemetry.collector.counts() == {"mobile": 2}
     with pytest.raises(dither.ParameterError, match=r"metrics\.theme: not defined"):
-        own.record("theme", "dark")
+        client.record("theme", "dark")
     telemetry.mistakes.clear()
 
 

@@ -168,12 +168,12 @@ def test_calls_of_a_coroutine_have_nothing_to_do_with_each_other_whoever_runs_th
     async def work() -> None:
         await _Pause()
 
-    one, other = work(), work()
-    one.send(None)
+    first, other = work(), work()
+    first.send(None)
     clock.now += 1
     other.send(None)
     clock.now += 1
-    for coroutine in (one, other):  # the first to begin is the first to end
+    for coroutine in (first, other):  # the first to begin is the first to end
         with pytest.raises(StopIteration):
             coroutine.send(None)
     assert telemetry.recorded("startup") == [2.0, 1.0]

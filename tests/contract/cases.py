@@ -80,7 +80,7 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
     shape: dict[str, Any] = {"rows": 2}
     if issubclass(family, PrefixSketch):
         shape = {"rows": 1, "levels": (1, 3), "weights": (1 << 15, 1 << 14, 1 << 14)}
-    found: list[Mechanism] = []
+    cases: list[Mechanism] = []
     for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
         lasting = None if forever is None else forever * Fraction(epsilon)
         inside, permanent_inside = Space(order, buckets).insides(Fraction(epsilon), lasting)
@@ -90,8 +90,8 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
             "inside": inside,
             "permanent_inside": permanent_inside,
         }
-        found.append(family(**shape, **law))
-    return found
+        cases.append(family(**shape, **law))
+    return cases
 
 
 @cache
@@ -162,12 +162,12 @@ def items(mechanism: Mechanism) -> tuple[Item, ...]:
     if mechanism.size is not None:
         every = range(mechanism.items.count(mechanism.size))
         return tuple(item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest)
-    found: dict[tuple[frozenset[int], ...], Item] = {}
+    values: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()
         marks = tuple(frozenset(mechanism.marked(value, cohort)) for cohort in range(mechanism.cohorts))
-        found.setdefault(marks, value)
-    return tuple(found.values())
+        values.setdefault(marks, value)
+    return tuple(values.values())
 
 
 def values(mechanism: Mechanism) -> tuple[Item, ...]:

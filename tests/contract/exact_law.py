@@ -58,8 +58,8 @@ class Branching(Entropy):
             return marked
         bits = self._choose(1 << width)
         for lane in range(width):
-            one = high if marked >> lane & 1 else low
-            self.weight *= one if bits >> lane & 1 else ONE - one
+            chance = high if marked >> lane & 1 else low
+            self.weight *= chance if bits >> lane & 1 else ONE - chance
         self.total *= ONE**width
         return bits
 
@@ -90,8 +90,8 @@ def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:
             break
         path[-1] += 1
     return {
-        outcome: sum((Fraction(weight, total) for total, weight in found.items()), Fraction(0))
-        for outcome, found in weights.items()
+        outcome: sum((Fraction(weight, total) for total, weight in weight_of_total.items()), Fraction(0))
+        for outcome, weight_of_total in weights.items()
     }
 
 

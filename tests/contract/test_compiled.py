@@ -108,11 +108,11 @@ def test_every_kind_of_question_compiles_at_every_epsilon(case: tuple[str, float
     definition, epsilon = case
     metric = parse_metrics(f"[metrics.m]\n{definition}\nepsilon = {epsilon}\n")["m"]
     assert refusals(metric) == []
-    told = json.loads(compiled(metric))
-    assert told["law"] == metric.mechanism.compiled
-    assert (told["version"], told["epsilon"]) == (metric.version, metric.mechanism.epsilon)
-    if told["question"]["kind"] == "number":
-        grid = {name: value for name, value in told["question"].items() if name != "kind"}
+    compiled_metric = json.loads(compiled(metric))
+    assert compiled_metric["law"] == metric.mechanism.compiled
+    assert (compiled_metric["version"], compiled_metric["epsilon"]) == (metric.version, metric.mechanism.epsilon)
+    if compiled_metric["question"]["kind"] == "number":
+        grid = {name: value for name, value in compiled_metric["question"].items() if name != "kind"}
         assert Grid(**grid).points == metric.mechanism.size
 
 

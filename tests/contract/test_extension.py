@@ -102,16 +102,16 @@ def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Fl
     answers = [answer for answer, number in ANSWERS.items() for _ in range(number)]
     count(app, (body for answer in answers for body in bodies({metric.name: metric}, entropy, {metric.name: answer})))
     url = f"/v1/metrics/{metric.name}/estimate"
-    told = http.get(url).get_json()
-    assert told["mechanism"] == Shifted.name
-    assert told["reports"] == sum(ANSWERS.values())
-    for row, people in zip(told["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
+    answer = http.get(url).get_json()
+    assert answer["mechanism"] == Shifted.name
+    assert answer["reports"] == sum(ANSWERS.values())
+    for row, people in zip(answer["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
         assert abs(row["frequency"] - people / 150) < 4 * row["standard_error"]
         assert row["low"] <= row["frequency"] <= row["high"] or row["frequency"] < 0
-    assert [check["odd"] for check in told["health"]] == [False] * len(told["health"])
+    assert [check["odd"] for check in answer["health"]] == [False] * len(answer["health"])
     written = list(csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text)))
     assert [row["value"] for row in written] == list(ANSWERS)
-    assert [float(row["frequency"]) for row in written] == [row["frequency"] for row in told["values"]]
+    assert [float(row["frequency"]) for row in written] == [row["frequency"] for row in answer["values"]]
     page = http.get(f"/m/{metric.name}")
     assert page.status_code == 200
     for shown in (Shifted.name, *ANSWERS):
@@ -146,7 +146,7 @@ def test_contract_holds_for_a_mechanism_from_outside(metric: Metric) -> None:
 def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
     """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
     families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
-    found = []
+    places = []
     for package in (dither, dither_server, dither_shared, dither_simulations):
         (folder,) = package.__path__
         for path in Path(folder).rglob("*.py"):
@@ -159,8 +159,8 @@ def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
                     named = {
                         each.id for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Name)
                     }
-                    found += [f"{path}:{node.lineno}"] if named & families else []
-    assert found == []
+                    places += [f"{path}:{node.lineno}"] if named & families else []
+    assert places == []
 
 
 def _decoders() -> dict[Any, Any]:

@@ -169,10 +169,10 @@ class Averages(Summary):
 
     def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return one row."""
-        found = survey.estimate(query.confidence)
-        about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": found.reports}
+        estimate = survey.estimate(query.confidence)
+        about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": estimate.reports}
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
-        return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
+        return Table(about | {"confidence": query.confidence}, {"average": [estimate.average]})
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line."""
@@ -204,9 +204,9 @@ def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path
         people = (answer for answer, number in STARS.items() for _ in range(number))
         count(app, (body for answer in people for body in bodies(metrics, entropy, {metric.name: answer})))
         url = f"/v1/metrics/{metric.name}/estimate"
-        told = http.get(url).get_json()
-        (row,) = told["values"]
-        assert told["reports"] == sum(STARS.values())
+        answer = http.get(url).get_json()
+        (row,) = answer["values"]
+        assert answer["reports"] == sum(STARS.values())
         assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded: no chance in it
         (written,) = csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text))
         assert (written["metric"], float(written["average"])) == ("liked", row["average"])
@@ -214,8 +214,8 @@ def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path
         assert f"<p>{row['average']} stars</p>" in http.get(f"/m/{metric.name}").text
         described = http.get("/openapi.json").get_json()["components"]["schemas"]
         assert "Estimate" in described
-        for asked, place in (("trend", "metric"), ("compare", "other"), ("estimate?top=2", "values")):
-            refused = http.get(f"/v1/metrics/{metric.name}/{asked}")
+        for path, place in (("trend", "metric"), ("compare", "other"), ("estimate?top=2", "values")):
+            refused = http.get(f"/v1/metrics/{metric.name}/{path}")
             assert (refused.status_code, refused.get_json()["detail"].partition(":")[0]) == (400, place)
         _commands(tmp_path, row["average"])
     assert from_json(to_json(metric), metric.version) == metric

@@ -57,8 +57,8 @@ def test_cells_are_independent_exactly_if_stated(mechanism: Mechanism) -> None:
         stated, law = mechanism.cell_law(item, 0), law_of_cells(mechanism, item, 0)
         for cells, chance in law.items():
             product = Fraction(1)
-            for cell, one in enumerate(stated):
-                product *= one if cell in cells else 1 - one
+            for cell, probability in enumerate(stated):
+                product *= probability if cell in cells else 1 - probability
             products.append(product == chance)
     assert all(products) == mechanism.independent_cells
     if mechanism.independent_supports:
@@ -90,8 +90,8 @@ def test_law_stays_the_same_up_to_the_stated_largest_size(mechanism: Mechanism) 
         return
     assert mechanism.max_size is not None
     assert mechanism.max_size >= mechanism.size
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    wider = type(mechanism)(**{**given, "size": mechanism.max_size})
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    wider = type(mechanism)(**{**parameters, "size": mechanism.max_size})
     assert (wider.cohorts, wider.cells) == (mechanism.cohorts, mechanism.cells)
     assert [wider.cell_law(item, 0) for item in items(mechanism)] == [
         mechanism.cell_law(item, 0) for item in items(mechanism)

@@ -49,11 +49,11 @@ def imported(name: str, path: Path) -> Iterator[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *filter(None, [node.module])])
-            yield from (base, *(f"{base}.{one.name}" for one in node.names))
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def test_packages_have_at_most_two_levels_of_folders() -> None:
@@ -64,8 +64,8 @@ def test_packages_have_at_most_two_levels_of_folders() -> None:
 def test_small_modules_have_two_importers() -> None:
     importers = defaultdict(set)
     for name, path in MODULES.items():
-        for one in imported(name, path):
-            importers[one].add(name)
+        for target in imported(name, path):
+            importers[target].add(name)
     lonely = [
         f"{name}: {lines(path)} lines, imported by {', '.join(importers[name]) or 'none'}"
         for name, path in MODULES.items()

@@ -28,8 +28,8 @@ def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
 
 def widest(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism with as many values as there is room for, over which a third value is averaged."""
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    return type(mechanism)(**{**given, "size": mechanism.max_size})
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    return type(mechanism)(**{**parameters, "size": mechanism.max_size})
 
 
 def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Fraction]:
@@ -53,12 +53,12 @@ def test_pairs_of_values_are_supported_together_as_stated(case: Mechanism) -> No
     assert mechanism.joint_support == case.joint_support is not None
     pairs = list(combinations(range(size), 2))[:: max(1, size * size // 24)]
     for u, v in pairs:
-        own, spoken = joint(mechanism, u, v, u)
-        if not spoken:
+        held, supported = joint(mechanism, u, v, u)
+        if not supported:
             continue  # no window of bit-flip holds both
         others = [joint(mechanism, u, v, w)[0] for w in range(size) if w not in {u, v}]
-        assert own / spoken == case.joint_support[0]
-        assert sum(others, Fraction(0)) / len(others) / spoken == case.joint_support[1]
+        assert held / supported == case.joint_support[0]
+        assert sum(others, Fraction(0)) / len(others) / supported == case.joint_support[1]
         if case.shape is not Shape.SYMBOL:  # of symbols the third value may matter
             assert len(set(others)) == 1
 

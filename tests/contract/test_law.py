@@ -87,12 +87,12 @@ def test_sketches_have_p_and_the_q_of_a_random_hash(mechanism: Mechanism) -> Non
     """A value of another column supports by the law of its own; one of the same column as if it were the value."""
     item = items(mechanism)[0]
     other = next(other for other in items(mechanism) if mechanism.marked(other) != mechanism.marked(item))
-    own, apart = (support_of(mechanism, one, item) for one in (item, other))
+    owned, apart = (support_of(mechanism, value, item) for value in (item, other))
     columns = mechanism.cells if mechanism.shape is Shape.BITS else mechanism.cells // 2
     if isinstance(mechanism, ProjectiveBuckets):
         columns = mechanism.buckets
-    assert own == mechanism.p
-    assert mechanism.q == own * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
+    assert owned == mechanism.p
+    assert mechanism.q == owned * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
 
 
 @each(lambda: small_at(1.0))
@@ -103,8 +103,8 @@ def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> N
         cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(items(mechanism)[turn % len(items(mechanism))], entropy, cohort)
         reports.append(Report(cohort, payload))
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    assert MECHANISMS[mechanism.name](**given) == mechanism
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    assert MECHANISMS[mechanism.name](**parameters) == mechanism
     rows = [report.encode(mechanism) for report in reports]
     assert all(len(row) == mechanism.row_bytes for row in rows)
     assert [Report.decode(row, mechanism) for row in rows] == reports

@@ -39,7 +39,7 @@ def test_random_rounding_keeps_epsilon_and_the_mean(mechanism: NumericMechanism)
         least, most = ([end(column) for column in zip(*laws, strict=True)] for end in (min, max))
         for place in places:
             point, rest = int(place), place - int(place)
-            law = [(1 - rest) * one + rest * other for one, other in zip(laws[point], laws[point + 1], strict=True)]
+            law = [(1 - rest) * lower + rest * upper for lower, upper in zip(laws[point], laws[point + 1], strict=True)]
             assert sum(law) == 1
             assert all(low <= chance <= high for low, chance, high in zip(least, law, most, strict=True))
             if not mechanism.delta:

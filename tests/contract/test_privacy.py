@@ -82,11 +82,11 @@ class Memory(Entropy):
 
 def smallest(permanent: bool) -> list[Mechanism]:
     """Return the smallest mechanism of each family with a permanent draw, or without, unless it has a δ."""
-    found = []
+    smallest = []
     for name in MECHANISMS:
         cases = [case for case in small(name, 1.0) if case.memoised == permanent and not case.delta]
-        found += sorted(cases, key=lambda case: case.cells)[:1]
-    return found
+        smallest += sorted(cases, key=lambda case: case.cells)[:1]
+    return smallest
 
 
 def few_cells() -> list[Mechanism]:

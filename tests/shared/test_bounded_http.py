@@ -41,9 +41,9 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 )
 def test_a_body_is_read_up_to_its_end_or_the_limit(words: bytes, body: bytes, size: int) -> None:
     stream = Said(words, size)
-    asked = request("GET", "/x", {"Host": "example.org"})
-    status, fields, found = exchange(stream, asked, 20)
-    assert (status, fields["server"], found[:20]) == (200, "x", body)
+    sent = request("GET", "/x", {"Host": "example.org"})
+    status, fields, received = exchange(stream, sent, 20)
+    assert (status, fields["server"], received[:20]) == (200, "x", body)
     assert stream.sent == b"GET /x HTTP/1.1\r\nHost: example.org\r\n\r\n"
 
 

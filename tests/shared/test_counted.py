@@ -33,8 +33,8 @@ def test_no_text_for_people_puts_a_plural_behind_any_number() -> None:
     files = [file for folder in folders for kind in ("py", "html") for file in (_HOUSE / folder).rglob(f"*.{kind}")]
     assert len(files) > 300
     lines = {(file.name, line.strip()) for file in files for line in file.read_text("utf-8").splitlines()}
-    found = {(name, line) for name, line in lines if _PLURAL.search(line)}
-    assert {name for name, _ in found} == _NEVER_ONE, found
+    plurals = {(name, line) for name, line in lines if _PLURAL.search(line)}
+    assert {name for name, _ in plurals} == _NEVER_ONE, plurals
 
 
 _NEVER_ONE = {"number_view.py", "shuffle_bounds.py", "card.py"}

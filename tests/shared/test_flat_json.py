@@ -14,7 +14,7 @@ def test_members_that_may_be_missing_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b'{"b":"2"}', "a: missing; the object has a"),
         (b'{"a":"1","c":"2"}', "unknown member; the object has a, b"),
@@ -28,8 +28,8 @@ def test_members_that_may_be_missing_may_be_missing() -> None:
         (b"", "not JSON"),
     ],
 )
-def test_mistake_in_a_flat_object_is_named(body: bytes, told: str) -> None:
-    with pytest.raises(WireError, match=told):
+def test_mistake_in_a_flat_object_is_named(body: bytes, message: str) -> None:
+    with pytest.raises(WireError, match=message):
         read_object(body, FIELDS, KNOWN)
 
 

@@ -83,11 +83,11 @@ def test_a_weak_set_holds_what_others_hold() -> None:
         held, dropped, removed = _Odd(), _Odd(), _Odd()
         objects: weakref.WeakSet[_Odd] = kind()
         assert not objects
-        for one in (held, dropped, removed, held):
-            objects.add(one)
+        for member in (held, dropped, removed, held):
+            objects.add(member)
         objects.discard(removed)
         objects.discard(_Odd())
-        del one, dropped
+        del member, dropped
         gc.collect()
         assert list(objects) == [held]
         assert len(objects) == 1

@@ -57,14 +57,14 @@ NUMBERS: list[tuple[object, float | Fraction]] = [
 
 @pytest.mark.parametrize(("value", "number"), NUMBERS, ids=map(str, range(len(NUMBERS))))
 def test_a_number_is_read_as_the_nearest_double(value: object, number: float | Fraction) -> None:
-    found = double_of(value)
-    assert type(found) is float
-    assert found == (float(number) if number < 2**1024 else math.inf)
+    number_read = double_of(value)
+    assert type(number_read) is float
+    assert number_read == (float(number) if number < 2**1024 else math.inf)
 
 
 def test_what_is_no_number_is_read_as_none() -> None:
     for value in (
-        *(one for one in odd.NO_ANSWERS if not isinstance(one, Decimal)),
+        *(value for value in odd.NO_ANSWERS if not isinstance(value, Decimal)),
         *("", "1", "nan", np.str_("1"), odd.Spiteful("1"), True, False, np.True_, odd.Theme.DARK, odd.Theme.YES),
         *(math.nan, np.float64("nan"), odd.SpitefulFloat("nan"), Fraction(1, 2), np.longdouble(1)),
         *(Decimal("nan"), Decimal("sNaN"), Decimal("-nan" + "1" * 1000), SpitefulDecimal("snan123"), Price.NONE),
@@ -128,7 +128,7 @@ def test_members_are_those_of_pythons_own_collections(value: object, held: list[
 
 def test_of_very_many_members_the_first_are_read() -> None:
     for many in ([0] * MOST_MEMBERS + [1], (0,) * MOST_MEMBERS + (1,), np.zeros(MOST_MEMBERS + 1)):
-        found = members(many)
-        assert found is not None
-        assert (len(found), set(found)) == (MOST_MEMBERS, {0})
+        read = members(many)
+        assert read is not None
+        assert (len(read), set(read)) == (MOST_MEMBERS, {0})
     assert len(members(set(range(MOST_MEMBERS + 1))) or ()) == MOST_MEMBERS

@@ -82,7 +82,7 @@ def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("[seal]", "seal.key: does not begin with"),
         ('[seal]\nkey = "x25519:AAAA"', "seal.key: not 32 bytes in base64url"),
@@ -90,10 +90,10 @@ def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
         (f'[seal]\nkey = "{KEY}"\nkeys = 2', "seal.keys: "),
     ],
 )
-def test_a_mistake_in_the_table_is_named(table: str, told: str) -> None:
+def test_a_mistake_in_the_table_is_named(table: str, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parse_metrics(f"{TOML}\n{table}\n", "m.toml")
-    assert str(caught.value).startswith(f"m.toml: {told}")
+    assert str(caught.value).startswith(f"m.toml: {message}")
     with pytest.raises(ParameterError, match="seal: not a table"):
         parse_metrics(f'seal = "{KEY}"\n{TOML}')
 
@@ -180,7 +180,7 @@ def test_a_batch_says_nothing_of_the_order_in_which_reports_came() -> None:
 def test_a_batch_that_no_relay_sends_is_refused() -> None:
     rows = [bytes([number]) * 49 for number in range(3)]
     batch = SealedBatch.of(POOL, SUITES["x25519"], 3, rows)
-    for change, told in (
+    for change, message in (
         ({"suite": "rsa"}, "suite: not one of"),
         ({"total": "0"}, "total: not a number"),
         ({"total": "03"}, "total: not a number"),
@@ -190,7 +190,7 @@ def test_a_batch_that_no_relay_sends_is_refused() -> None:
         ({"pool": f"other/{VERSION}/once/1"}, "batch: not the digest"),
         ({"sealed": ""}, "sealed: empty"),
     ):
-        with pytest.raises(WireError, match=told):
+        with pytest.raises(WireError, match=message):
             SealedBatch.decode(json.dumps(json.loads(batch.encode()) | change).encode())
     with pytest.raises(WireError, match="a sealed row of this pool and suite has 50"):
         batch.split(2)

@@ -27,9 +27,14 @@ def test_full_disk_is_reported_in_one_line(name: str, unbuffered: str, tmp_path:
     if not FULL.exists():
         pytest.skip("no /dev/full here")
     with FULL.open("wb") as full:
-        asked = [sys.executable, "-m", *PROGRAMS[name]]
+        command = [sys.executable, "-m", *PROGRAMS[name]]
         done = subprocess.run(
-            asked, env=environment(tmp_path, unbuffered), stdout=full, stderr=subprocess.PIPE, check=False, cwd=tmp_path
+            command,
+            env=environment(tmp_path, unbuffered),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=tmp_path,
         )
     why = "standard output cannot be written (No space left on device)"
     assert (done.returncode, done.stderr.decode()) == (1, f"{name}: {why}\n")
@@ -63,8 +68,8 @@ def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Pat
 
 @pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
 def test_program_without_a_standard_output_ends_with_status_0(tmp_path: Path) -> None:
-    asked = [sys.executable, "-m", *PROGRAMS["dither"]]
+    command = [sys.executable, "-m", *PROGRAMS["dither"]]
     done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *command], env=environment(tmp_path, ""), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")

@@ -23,14 +23,14 @@ def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[i
         yield peer.port
 
 
-def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:
+def answering(*answers: tuple[int, str] | tuple[int, str, str], requests: list[bytes] | None = None) -> Speak:
     """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
     left = list(answers)
 
     def speak(connection: socket.socket) -> None:
         request = connection.recv(65536)
-        if asked is not None:
-            asked.append(request)
+        if requests is not None:
+            requests.append(request)
         status, body, *more = left.pop(0) if len(left) > 1 else left[0]
         head = f"HTTP/1.1 {status} said\r\nContent-Length: {len(body.encode())}\r\n{''.join(more)}\r\n"
         connection.sendall((head + body).encode())
@@ -38,10 +38,10 @@ def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[byte
     return speak
 
 
-def found(endpoint: str, *metrics: object, token: str | None = None) -> list[ProbeResult]:
+def probe_results(endpoint: str, *metrics: object, token: str | None = None) -> list[ProbeResult]:
     return list(probe.probe(Endpoint.parse(endpoint), token, metrics))  # type: ignore[arg-type]
 
 
 def last(speak: Speak, path: str = "", token: str | None = None) -> ProbeResult:
     with listening(speak) as port:
-        return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]
+        return probe_results(f"http://127.0.0.1:{port}{path}", token=token)[-1]

@@ -105,13 +105,13 @@ def definitions(tmp_path: Path) -> Path:
 
 def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(definitions) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert told.out.isascii()
-    assert told.out.endswith("}\n]}\n")
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out.isascii()
+    assert output.out.endswith("}\n]}\n")
     metrics = parse_metrics(KINDS)
-    assert [line.startswith('{"name":') for line in told.out.splitlines()] == [False, *[True] * len(metrics), False]
-    file = json.loads(told.out)
+    assert [line.startswith('{"name":') for line in output.out.splitlines()] == [False, *[True] * len(metrics), False]
+    file = json.loads(output.out)
     assert file.keys() == {"format", "language", "sentences", "metrics"}
     assert file["format"] == FORMAT == "dither-compiled-1"
     for each, metric in zip(file["metrics"], metrics.values(), strict=True):
@@ -126,21 +126,21 @@ def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.Capt
 
 def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> None:
     metric = parse_metrics(KINDS)["theme"]
-    told: dict[str, Any] = json.loads(compiled(metric))
-    assert [*told] == [
+    compiled_metric: dict[str, Any] = json.loads(compiled(metric))
+    assert [*compiled_metric] == [
         *("name", "version", "terms", "period", "expires", "epsilon", "reports", "question", "law"),
         *("strata", "example", "description", "words"),
     ]
-    assert date.fromisoformat(told["expires"]) == metric.expires
-    assert told["strata"] == [["platform", ["linux", "mac", "other"]]]
-    assert (told["description"], told["example"]) == (metric.description, "light")
-    words = dict(told["words"])
+    assert date.fromisoformat(compiled_metric["expires"]) == metric.expires
+    assert compiled_metric["strata"] == [["platform", ["linux", "mac", "other"]]]
+    assert (compiled_metric["description"], compiled_metric["example"]) == (metric.description, "light")
+    words = dict(compiled_metric["words"])
     assert [*words] == [
         *("Why", "Read by", "About", "Until", "How often", "Answers", "Sent in the clear, not changed at random"),
         *("What a report tells", "Privacy loss"),
     ]
     assert words["Why"] == metric.why
-    assert words["Until"] == told["expires"]
+    assert words["Until"] == compiled_metric["expires"]
     assert words["Privacy loss"].startswith("epsilon 1 for one report")
     assert json.loads(compiled(parse_metrics(KINDS)["mobile"]))["expires"] is None
 
@@ -152,17 +152,17 @@ def test_a_cap_allows_as_many_reports_as_the_ledger_pays_for(epsilon: str, cap: 
     """Exactly: 0.1 as a double is more than a third of 0.3, and what a report costs is rounded up."""
     capped = "" if cap is None else f"cap = {cap}\n"
     metric = parse_metrics(f'[metrics.m]\ntype = "boolean"\nepsilon = {epsilon}\n{capped}')["m"]
-    found = json.loads(compiled(metric))["reports"]
-    assert found == (None if cap is None else Price.of(metric).most)
-    assert found == reports
+    compiled_reports = json.loads(compiled(metric))["reports"]
+    assert compiled_reports == (None if cap is None else Price.of(metric).most)
+    assert compiled_reports == reports
 
 
 def test_the_grid_of_a_number_is_the_same_when_it_is_read(definitions: Path) -> None:
     metric = parse_metrics(KINDS)["startup"]
-    told = json.loads(compiled(metric))["question"]
+    question = json.loads(compiled(metric))["question"]
     assert isinstance(metric.question, NumberQuestion)
-    assert told.pop("kind") == "number"
-    assert Grid(**told) == metric.question.grid(metric.mechanism)
+    assert question.pop("kind") == "number"
+    assert Grid(**question) == metric.question.grid(metric.mechanism)
 
 
 def test_the_file_is_the_same_each_time_and_as_it_is_printed(
@@ -184,10 +184,10 @@ def test_all_refusals_are_named_together_and_nothing_is_written(
     output = tmp_path / "metrics.json"
     output.write_bytes(b"before")
     assert main(definitions, "-o", output) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert printed.out == ""
     assert output.read_bytes() == b"before"
-    *lines, advice = told.err.splitlines()
+    *lines, advice = printed.err.splitlines()
     places = [line.removeprefix(f"dither: {definitions}: metrics.").partition(": ")[0] for line in lines]
     assert places == [
         *("lasting.period", "lasting.permanent_epsilon", "asked.one_of", "load.mechanism", "bits.mechanism"),
@@ -212,8 +212,8 @@ def test_a_metric_compiles_once_the_advice_is_followed() -> None:
         kept = [line for line in REFUSED.splitlines() if not line.startswith(key)]
         left = {
             refusal.place.rpartition(".")[2]
-            for one in parse_metrics("\n".join(kept)).values()
-            for refusal in refusals(one)
+            for metric in parse_metrics("\n".join(kept)).values()
+            for refusal in refusals(metric)
         }
         assert left == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
 
@@ -248,10 +248,10 @@ def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureF
     path = tmp_path / "metrics.toml"
     path.write_text(f'[seal]\nkey = "x25519:{"B" * 42}A"\n{KINDS}', encoding="utf-8")
     assert program.main(["compile", str(path)], environ={}) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("seal: WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305") == 1
-    assert "leave [seal] out" in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("seal: WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305") == 1
+    assert "leave [seal] out" in output.err
 
 
 def test_of_after_and_months_are_written_where_they_are_set_and_nothing_else_changes() -> None:

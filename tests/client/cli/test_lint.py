@@ -29,9 +29,9 @@ def definitions(*surveys: str) -> str:
     ("surveys", "alone"), [(["looks"], ["m0"]), (["looks", "looks"], []), (["looks", "looks", "loks"], ["m2"])]
 )
 def test_lint_names_a_survey_of_one_metric(surveys: list[str], alone: list[str]) -> None:
-    found = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
-    told = [one for one in found if ".one_of: no other metric belongs to the survey " in one]
-    assert [one.split(".")[1] for one in told] == alone
+    lines = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
+    advice = [line for line in lines if ".one_of: no other metric belongs to the survey " in line]
+    assert [line.split(".")[1] for line in advice] == alone
 
 
 LASTING = f'''
@@ -82,9 +82,9 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
 )
 def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
     metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
-    found = lint([metric], date(2026, 11, 18))
-    assert len(found) == 1
-    assert found[0].startswith(finding)
+    advice = lint([metric], date(2026, 11, 18))
+    assert len(advice) == 1
+    assert advice[0].startswith(finding)
 
 
 def test_lint_finds_nothing_in_a_good_definition() -> None:
@@ -102,8 +102,8 @@ def findings(*metrics: Metric) -> list[str]:
 
 
 def test_good_strata_need_no_advice() -> None:
-    one = metric("one", platform=["linux", "windows", "macos"])
-    assert findings(one, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
+    first = metric("one", platform=["linux", "windows", "macos"])
+    assert findings(first, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
 
 
 @pytest.mark.parametrize("name", ["user", "email", "gender", "age", "country", "user_country", "device_id"])
@@ -140,6 +140,6 @@ def test_one_name_and_one_list_for_all_metrics() -> None:
 def test_a_promise_of_a_batch_without_a_relay_has_no_effect_and_is_not_compiled() -> None:
     text = '[metrics.x]\ntype = "boolean"\nepsilon = 2.0\nmixed = {epsilon = 0.9, least = 1000}\n'
     (metric,) = parse_metrics(text).values()
-    found = lint([metric], date(2026, 11, 20))
-    assert any(one.startswith("metrics.x.mixed: has no effect without [seal]") for one in found)
+    advice = lint([metric], date(2026, 11, 20))
+    assert any(line.startswith("metrics.x.mixed: has no effect without [seal]") for line in advice)
     assert [refusal.place for refusal in refusals(metric)] == ["metrics.x.mixed"]

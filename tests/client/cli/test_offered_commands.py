@@ -68,9 +68,9 @@ def test_a_usage_error_names_the_app_and_does_not_exit(
     arguments: list[str], status: int, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(make(), arguments, program="notes telemetry") == status
-    told = capsys.readouterr()
-    assert "usage: notes telemetry" in told.out + told.err
-    assert "--metrics" not in told.out, "nor --app: the app knows"
+    output = capsys.readouterr()
+    assert "usage: notes telemetry" in output.out + output.err
+    assert "--metrics" not in output.out, "nor --app: the app knows"
 
 
 def test_a_client_that_could_not_be_made_says_so(

@@ -138,7 +138,7 @@ def changed() -> list[tuple[str, set[Fact], set[Fact]]]:
 
 
 def test_every_setting_has_another_value_here() -> None:
-    assert OPERATORS.keys() == {one.name for one in fields(Operator)}
+    assert OPERATORS.keys() == {source.name for source in fields(Operator)}
 
 
 def test_a_sentence_changes_with_no_setting_but_those_that_it_names(
@@ -153,9 +153,9 @@ def test_no_setting_is_left_out_and_none_is_named_in_vain(changed: list[tuple[st
     moved: dict[str, set[Fact]] = {}
     for key, before, after in changed:
         moved.setdefault(key, set()).update(before ^ after)
-    assert [key for key, found in moved.items() if not found] == []
+    assert [key for key, setting_names in moved.items() if not setting_names] == []
     for fact in facts() | facts(*sealed({})):
-        vain = {one for one in fact.sources if not one.startswith("tests/") and fact not in moved[one]}
+        vain = {source for source in fact.sources if not source.startswith("tests/") and fact not in moved[source]}
         if not fact.text.startswith(TOTALS):
             assert vain == set(), fact
 
@@ -169,9 +169,9 @@ def test_tests_that_a_sentence_names_are_there() -> None:
         if source.startswith("tests/")
     }
     assert len(named) > 20
-    for one in named:
-        file, _, test = one.partition("::")
-        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8") if test else (ROOT / file).exists(), one
+    for name in named:
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8") if test else (ROOT / file).exists(), name
 
 
 def test_every_fact_names_what_it_follows_from() -> None:
@@ -179,7 +179,7 @@ def test_every_fact_names_what_it_follows_from() -> None:
 
 
 def test_what_is_no_fact_contains_no_setting() -> None:
-    values = [str(value) for one in fields(Operator) if len(str(value := getattr(OPERATOR, one.name))) > 5]
+    values = [str(value) for field in fields(Operator) if len(str(value := getattr(OPERATOR, field.name))) > 5]
     for draft in drafts():
         for part in draft.parts:
             if isinstance(part, str):
@@ -234,9 +234,9 @@ def test_a_relay_is_named_if_reports_are_sealed_and_only_then(relay: str, defini
 def filled(tmp_path: Path, **other: str) -> Path:
     """Return an operator.toml: the example, with what stands in ``OPERATOR`` between its quotes."""
     text = Operator.example()
-    for one in fields(Operator):
-        value = other.get(one.name, str(getattr(OPERATOR, one.name)))
-        text = re.sub(rf'(?m)^{one.name} = ""$', f'{one.name} = "{value}"', text)
+    for field in fields(Operator):
+        value = other.get(field.name, str(getattr(OPERATOR, field.name)))
+        text = re.sub(rf'(?m)^{field.name} = ""$', f'{field.name} = "{value}"', text)
     path = tmp_path / "operator.toml"
     path.write_text(text, encoding="utf-8")
     return path

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from client.cli.probed import OPEN, Speak, answering, found, listening
+from client.cli.probed import OPEN, Speak, answering, listening, probe_results
 from client.devices import THEME
 from dither import __main__ as program
 from dither.cli import probe
@@ -38,10 +38,10 @@ POURS = {  # heads without end are those of tests/client/upload/test_hostile_pee
 @pytest.mark.parametrize("what", POURS)
 def test_an_endless_body_is_not_read_to_its_end(what: str) -> None:
     with listening(POURS[what]) as port:
-        found(f"http://127.0.0.1:{port}")  # which loads what is loaded once
+        probe_results(f"http://127.0.0.1:{port}")  # which loads what is loaded once
         tracemalloc.start()
         try:
-            finding = found(f"http://127.0.0.1:{port}")[-1]
+            finding = probe_results(f"http://127.0.0.1:{port}")[-1]
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -69,7 +69,7 @@ def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatc
         (left.pop() if left else dripping)(connection)
 
     with listening(tiring) as port:
-        findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
+        findings = probe_results(f"http://127.0.0.1:{port}", *[THEME] * 5)
     assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
     assert all("took too long" in finding.says for finding in findings[-5:])
 

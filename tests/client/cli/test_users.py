@@ -47,10 +47,10 @@ def test_what_could_not_be_stored_is_reported_once(
 ) -> None:
     folder.write_text("a file, where the state's folder should be")
     assert main([command, *(["--yes"] if command == "on" else []), *arguments]) == 1
-    told = capsys.readouterr()
-    assert "telemetry is" not in told.out
-    assert "failed" in told.err
-    assert len(told.err.splitlines()) <= 2
+    output = capsys.readouterr()
+    assert "telemetry is" not in output.out
+    assert "failed" in output.err
+    assert len(output.err.splitlines()) <= 2
 
 
 def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) -> None:
@@ -187,7 +187,7 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
 
 
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("arguments", "status"),
     [
         (["--mechanism", "symmetric-unary", "--epsilon", "1", "--size", "8"], 0),
         (["--mechanism", "optimized-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 0),
@@ -212,9 +212,9 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
     ],
 )
 def test_an_audit_of_one_mechanism_checks_its_options(
-    given: list[str], status: int, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["audit", *given, "--draws", "1000"]) == status
+    assert main(["audit", *arguments, "--draws", "1000"]) == status
     printed = capsys.readouterr()
     assert ("ok" in printed.out, bool(printed.err)) == (status == 0, status == 2)
 

@@ -42,13 +42,13 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    pipe, found = tmp_path / "pipe", list[bytes]()
+    pipe, received = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.start()
     write_whole(pipe, b"one\n")
     reader.join(60)
-    assert found == [b"one\n"]
+    assert received == [b"one\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
@@ -76,9 +76,9 @@ def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path, monkeypatch: p
 
 
 def test_files_are_the_same_under_another_name(tmp_path: Path) -> None:
-    one, other, link = (tmp_path / name for name in ("one", "other", "link"))
-    one.write_bytes(b"")
-    link.symlink_to(one)
-    assert same_file(one, link)
-    assert not same_file(one, other)
-    assert not same_file(tmp_path / ("n" * 300), one)
+    target, other, link = (tmp_path / name for name in ("one", "other", "link"))
+    target.write_bytes(b"")
+    link.symlink_to(target)
+    assert same_file(target, link)
+    assert not same_file(target, other)
+    assert not same_file(tmp_path / ("n" * 300), target)

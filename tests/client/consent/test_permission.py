@@ -28,7 +28,7 @@ def states(client: dither.Client) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("environ", "found"),
+    ("environ", "sign"),
     [
         ({"CI": "true"}, "CI in the environment"),
         ({"CI": "1"}, "CI in the environment"),
@@ -38,8 +38,8 @@ def states(client: dither.Client) -> dict[str, str]:
         ({"HOME": "/root"}, ""),
     ],
 )
-def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], found: str) -> None:
-    assert automation_sign(environ) == found
+def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], sign: str) -> None:
+    assert automation_sign(environ) == sign
 
 
 def test_every_service_of_continuous_integration_is_known_by_its_variable() -> None:

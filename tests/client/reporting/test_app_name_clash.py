@@ -42,11 +42,11 @@ def test_version_that_comes_back_reveals_another_app_of_the_name(
 ) -> None:
     """An update is none, nor are programs of one app that ask different metrics."""
     metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
-    told = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
-    for apps, known in told.items():
+    known_after = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
+    for apps, known in known_after.items():
         for app in apps:
-            given = {"background": background, "environ": {"DITHER": "on"}, "mode": None, "spread": 1e6}
-            client = make(tmp_path / apps, metrics=metrics[app], **given)
+            settings = {"background": background, "environ": {"DITHER": "on"}, "mode": None, "spread": 1e6}
+            client = make(tmp_path / apps, metrics=metrics[app], **settings)
             for name in metrics[app]:
                 client.record(name, True)  # a client without a thread notes its versions with its first report
             calendar.pass_days(1)
@@ -135,11 +135,11 @@ def test_app_name_warning_does_not_stop_a_command(
     days(make, calendar, folder, "oto")
     path = tmp_path / "metrics.toml"
     path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
-    given = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
-    assert program.main(["off", *given], environ={}) == 0
-    told = capsys.readouterr()
-    assert "telemetry is off" in told.out
-    assert "two apps, or two versions of one" in told.err
+    options = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
+    assert program.main(["off", *options], environ={}) == 0
+    output = capsys.readouterr()
+    assert "telemetry is off" in output.out
+    assert "two apps, or two versions of one" in output.err
 
 
 def test_lint_advises_a_unique_app_name() -> None:

@@ -109,17 +109,20 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
     metric: Any  # either
     assert compiled.keys() == defined.keys()
     for name, other in defined.items():
-        one: Any = compiled[name]
-        assert not isinstance(one, dither.Metric)
-        assert (one.version, one.period, one.charge, one.description) == (
-            *(other.version, other.period, other.charge, other.description),
-        )
-        assert one.draws.memoised == other.draws.memoised
+        compiled_metric: Any = compiled[name]
+        assert not isinstance(compiled_metric, dither.Metric)
+        assert (
+            compiled_metric.version,
+            compiled_metric.period,
+            compiled_metric.charge,
+            compiled_metric.description,
+        ) == (*(other.version, other.period, other.charge, other.description),)
+        assert compiled_metric.draws.memoised == other.draws.memoised
         for number, answer in enumerate(ANSWERS):
             encoded = other.answers.encode(answer)
-            assert one.answers.encode(answer) == encoded, (name, answer)
+            assert compiled_metric.answers.encode(answer) == encoded, (name, answer)
             bodies, rests = [], []
-            for metric in (one, other):
+            for metric in (compiled_metric, other):
                 keys, entropy = Keys(b"secret"), KeyedEntropy(b"key", name.encode(), bytes([number]))
                 memoised = metric.draws.memoised
                 item = keys.rounded(metric, encoded) if memoised else encoded.rounded(entropy)
@@ -148,8 +151,8 @@ def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, 
 
 
 def _stored(kept: Path) -> list[object]:
-    found: list[object] = marshal.loads(kept.read_bytes()[32:])  # noqa: S302 - a file of this test
-    return found
+    parts: list[object] = marshal.loads(kept.read_bytes()[32:])  # noqa: S302 - a file of this test
+    return parts
 
 
 def _surer(kept: Path) -> bytes:
@@ -215,10 +218,10 @@ def test_neither_a_flipped_bit_nor_a_missing_end_is_believed(
 def test_definitions_edited_in_the_same_second_and_length_are_read_again(
     definitions: Path, folder: Path, kept: Path
 ) -> None:
-    found = definitions.stat()
+    status = definitions.stat()
     definitions.write_text(TOML.replace("epsilon = 0.5", "epsilon = 0.7"), encoding="utf-8")
-    os.utime(definitions, ns=(found.st_atime_ns, found.st_mtime_ns))
-    assert definitions.stat().st_size == found.st_size
+    os.utime(definitions, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert definitions.stat().st_size == status.st_size
     assert not is_compiled(definitions, folder)
     assert is_compiled(definitions, folder)
     assert 0.69 < loaded(definitions, folder)["mobile"].mechanism.epsilon <= 0.7
@@ -253,12 +256,12 @@ def test_nothing_of_another_user_is_unmarshalled(
     definitions: Path, folder: Path, kept: Path, owner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def of_another(status: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
-        def found(what: Any) -> os.stat_result:
-            fields = [*status(what)]
+        def of_other_owner(path: Any) -> os.stat_result:
+            fields = [*status(path)]
             fields[stat.ST_UID] += 1
             return os.stat_result(fields)
 
-        return found
+        return of_other_owner
 
     assert is_compiled(definitions, folder)
     name = "lstat" if owner == "the folder" else "fstat"

@@ -88,13 +88,13 @@ def only(*names: str, **changes: object) -> dict[str, Metric]:
 
 def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[Any]]:
     """Return what the waiting reports say, by metric: the middle of a number's range, a label, or the set's value."""
-    found: dict[str, list[Any]] = {}
+    said_by_metric: dict[str, list[Any]] = {}
     for body in client.preview():
         batch = Batch.decode(body)
         metric = metrics[batch.metric]
         report = Report.decode(batch.reports, metric.mechanism)
-        found.setdefault(batch.metric, []).append(meaning(metric, report))
-    return found
+        said_by_metric.setdefault(batch.metric, []).append(meaning(metric, report))
+    return said_by_metric
 
 
 def meaning(metric: Metric, report: Report) -> object:
@@ -175,11 +175,11 @@ def test_answer_of_a_week_is_reported_once_at_the_first_run_of_the_next(
     assert answers(make(folder, metrics=METRICS)) == {"retention": ["0"]}  # on Sunday
     monday.pass_days(1)
     for _ in range(2):
-        found = answers(make(folder, metrics=METRICS))
-        (cohort, pattern), *others = found.pop("used")
+        reported = answers(make(folder, metrics=METRICS))
+        (cohort, pattern), *others = reported.pop("used")
         assert pattern == (cohort == 1)
         assert not others
-        assert found == {
+        assert reported == {
             "exports": [3],
             "bytes": [-15],
             "longest": [7],
@@ -196,9 +196,9 @@ def test_week_without_an_event_is_reported_too_and_one_without_a_run_is_not(
     make(folder, metrics=METRICS)
     monday.pass_days(15)
     client = make(folder, metrics=METRICS)
-    found = answers(client)
-    assert [pattern for _, pattern in found.pop("used")] == [0]
-    assert found == {
+    reported = answers(client)
+    assert [pattern for _, pattern in reported.pop("used")] == [0]
+    assert reported == {
         "exports": [0],
         "bytes": [0],
         "longest": [0],
@@ -385,9 +385,9 @@ def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
     assert "the events of a period could not be read" in client.status().trouble
     client.add("exports")
     monday.pass_days(7)
-    found = answers(make(folder, metrics=metrics), metrics)
-    assert found["exports"] == [1]
-    assert found["days"] == [0]
+    reported = answers(make(folder, metrics=metrics), metrics)
+    assert reported["exports"] == [1]
+    assert reported["days"] == [0]
 
 
 @pytest.mark.parametrize("how", ["off", "forget"])
@@ -439,12 +439,12 @@ def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, 
 def test_two_programs_with_different_metrics_keep_each_others_events(
     make: Make, folder: Path, monday: Calendar
 ) -> None:
-    one, other = only("exports"), only("longest")
-    make(folder, metrics=one).add("exports")
+    first, other = only("exports"), only("longest")
+    make(folder, metrics=first).add("exports")
     make(folder, metrics=other).add("longest", 9)
-    make(folder, metrics=one).add("exports")
+    make(folder, metrics=first).add("exports")
     monday.pass_days(7)
-    assert answers(make(folder, metrics=one))["exports"] == [2]
+    assert answers(make(folder, metrics=first))["exports"] == [2]
     assert answers(make(folder, metrics=other))["longest"] == [9]
 
 
@@ -459,9 +459,9 @@ def test_container_that_lives_a_day_never_reports_a_metric_with_after(make: Make
     for _ in range(15):  # the device of a person
         make(state, metrics=metrics).add("exports")
         monday.pass_days(1)
-    found = answers(make(state, metrics=metrics))
-    assert found["exports"]
-    assert found["retention"] == ["1"]  # week 0 was too new
+    reported = answers(make(state, metrics=metrics))
+    assert reported["exports"]
+    assert reported["retention"] == ["1"]  # week 0 was too new
 
 
 def test_metric_that_apps_answer_waits_for_after_too(make: Make, monday: Calendar) -> None:
@@ -492,9 +492,14 @@ def test_values_that_are_no_events_change_nothing(make: Make, monday: Calendar) 
         client.add(name, value)
     monday.pass_days(7)
     client = make(state, metrics=METRICS)
-    found = answers(client)
-    assert [pattern for _, pattern in found.pop("used")] == [0]
-    assert (found["bytes"], found["longest"], found["crash"], found["step"]) == ([0], [0], ["false"], ["other"])
+    reported = answers(client)
+    assert [pattern for _, pattern in reported.pop("used")] == [0]
+    assert (reported["bytes"], reported["longest"], reported["crash"], reported["step"]) == (
+        [0],
+        [0],
+        ["false"],
+        ["other"],
+    )
 
 
 def test_mistakes_of_the_developer_are_named(make: Make, monday: Calendar) -> None:

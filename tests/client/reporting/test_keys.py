@@ -54,8 +54,8 @@ def test_two_devices_two_metrics_and_two_values_draw_unrelated_bits() -> None:
         here.of(twin).draw(b"x"),
         there.of(metric).draw(b"x"),
     ]
-    for one, bits in enumerate(drawn):
-        for earlier in drawn[:one]:
+    for place, bits in enumerate(drawn):
+        for earlier in drawn[:place]:
             assert 64 < (bits ^ earlier).bit_count() < 192  # 128 expected of 256; fails by chance once in 10^15
     assert here.of(metric).draw(b"x") == drawn[0]
     assert Keys(b"a" * 32).of(metric).draw(b"x") == drawn[0]

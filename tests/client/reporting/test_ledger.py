@@ -58,8 +58,8 @@ def test_the_status_says_that_a_cap_is_reached(
 def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
     make: Make, state: State, calendar: Calendar
 ) -> None:
-    one = CLEAR["one"]
-    metrics = {"one": dataclasses.replace(one, cap=2.5 * one.charge)}
+    metric = CLEAR["one"]
+    metrics = {"one": dataclasses.replace(metric, cap=2.5 * metric.charge)}
     values = ["x", "y", "x", "z", "w", "y", "z", "x"]
     for value in values:
         client = make(state, metrics=metrics)
@@ -68,7 +68,7 @@ def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
     x, y, *others = rows(client, "one")
     assert x != y
     assert others == [x, x, x, y, y, x], "z and w come after the budget: the answer before is given again"
-    assert spent(client, "one") <= 2.5 * one.charge
+    assert spent(client, "one") <= 2.5 * metric.charge
 
 
 def test_a_metric_with_permanent_draws_always_has_a_cap(make: Make, calendar: Calendar) -> None:

@@ -106,14 +106,14 @@ def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
     for value in ("value 3", "value 40", "value 5", "value 40", "value 40"):
         client.record("asked", value)
         calendar.pass_days(1)
-    found, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
-    first_debit = next(place for place, record in enumerate(found) if isinstance(record, Debit))
-    kept = [record for record in found if isinstance(record, Permanent)]
+    records, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
+    first_debit = next(place for place, record in enumerate(records) if isinstance(record, Debit))
+    kept = [record for record in records if isinstance(record, Permanent)]
     assert len(kept) == 1, "the last one, and no other"
     assert keys.of(metric).replay(kept[0]) == keys.of(metric).draw(metric.item("value 40"))
-    remembered = [place for place, record in enumerate(found) if isinstance(record, Permanent | Charged)]
+    remembered = [place for place, record in enumerate(records) if isinstance(record, Permanent | Charged)]
     assert max(remembered) < first_debit, "nothing of an earlier day stands behind one"
-    tags = [record.tag for record in found if isinstance(record, Charged)]
+    tags = [record.tag for record in records if isinstance(record, Charged)]
     assert tags == sorted(tags)
     masked = int(kept[0].draw, 16) >> 64
     assert masked != keys.of(metric).draw(metric.item("value 40"))
@@ -148,11 +148,11 @@ def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make,
 
 def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
     wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
-    one, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
+    first, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     kept = [
         int(keys.of(metric).kept(keys.of(metric).tag(value), 0).draw, 16)
-        for keys, metric, value in ((here, one, b"x"), (here, one, b"y"), (here, twin, b"x"), (there, one, b"x"))
+        for keys, metric, value in ((here, first, b"x"), (here, first, b"y"), (here, twin, b"x"), (there, first, b"x"))
     ]
     for place, mask in enumerate(kept):
         for other in kept[:place]:

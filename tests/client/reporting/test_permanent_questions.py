@@ -33,7 +33,7 @@ CALM = 1.0, 1.000000001
 
 LETTERS = tuple("abcdef")
 SELECTIONS = [list(chosen) for size in range(3) for chosen in combinations(LETTERS, size)]
-TEXTS = [one + two + three for one in "abc" for two in "abc" for three in ("", "a", "bc", "bcc")]
+TEXTS = [first + second + rest for first in "abc" for second in "abc" for rest in ("", "a", "bc", "bcc")]
 SECONDS = NumberQuestion(0, 60, False, "s")
 
 
@@ -140,15 +140,15 @@ def test_the_cap_pays_for_all_keys_up_to_ten(make: Make, calendar: Calendar) -> 
     assert cap_of(CASES["set-response"].metric) == pytest.approx(4 * CASES["set-response"].metric.charge)
     for epsilon, steps in ((0.1, 1), (0.7, 9), (1.0, 6), (2.0, 10), (4.0, 30)):
         mechanism = DitheredResponse.calibrate(None, epsilon, 1.7 * epsilon, steps=steps, resolution=2)
-        asked = Metric("startup", SECONDS, mechanism)
+        metric = Metric("startup", SECONDS, mechanism)
         ranges = min(steps + 1, 10)
-        assert cap_of(asked) == pytest.approx(ranges * asked.charge)
-        assert cap_of(dataclasses.replace(asked, cap=2 * asked.charge)) == 2 * asked.charge
-        client = make(metrics={"startup": asked})
+        assert cap_of(metric) == pytest.approx(ranges * metric.charge)
+        assert cap_of(dataclasses.replace(metric, cap=2 * metric.charge)) == 2 * metric.charge
+        client = make(metrics={"startup": metric})
         for value in range(0, 61, 1 if steps > 10 else 3):
             client.record("startup", value)
             calendar.pass_days(1)
-        assert client.status().metrics[0].spent == pytest.approx(ranges * asked.charge), steps
+        assert client.status().metrics[0].spent == pytest.approx(ranges * metric.charge), steps
         assert client.status().trouble == {}
 
 

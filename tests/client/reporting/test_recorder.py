@@ -78,15 +78,15 @@ def test_how_many_reports_there_are_depends_on_no_value(
     make: Make, metric: str, days: list[tuple[int, int, int]]
 ) -> None:
     calendar = Calendar()
-    one, two = (make(strict=False, today=calendar) for _ in range(2))
-    for first, second, later in days:
-        one.record(metric, VALUES[first])
-        two.record(metric, VALUES[second])
+    client, twin = (make(strict=False, today=calendar) for _ in range(2))
+    for index, twin_index, later in days:
+        client.record(metric, VALUES[index])
+        twin.record(metric, VALUES[twin_index])
         calendar.pass_days(later)
-        for client in (one, two):
-            assert not [what for what in client.status().trouble if "failed" in what]
-        assert _counts(one) == _counts(two)
-        assert [len(body) for body in one.preview()] == [len(body) for body in two.preview()]
+        for each in (client, twin):
+            assert not [what for what in each.status().trouble if "failed" in what]
+        assert _counts(client) == _counts(twin)
+        assert [len(body) for body in client.preview()] == [len(body) for body in twin.preview()]
 
 
 def _counts(client: dither.Client) -> tuple[int, ...]:
@@ -114,11 +114,11 @@ def test_recorder_says_whether_there_is_one_more_report_and_counts_why_not(
 
 def test_report_that_another_process_has_made_meanwhile_is_not_made_again(make: Make, folder: Path) -> None:
     make(folder)
-    one, other = parts_on(folder), parts_on(folder)
-    assert [core.make_report("mobile", True) for core in (one, other, other)] == [True, False, False]
+    first, other = parts_on(folder), parts_on(folder)
+    assert [core.make_report("mobile", True) for core in (first, other, other)] == [True, False, False]
     assert other.recorder.ignored == 2
-    assert [core.make_report("theme", "dark") for core in (one, other)] == [True, False]
-    assert one.make_report("weekly", True)
+    assert [core.make_report("theme", "dark") for core in (first, other)] == [True, False]
+    assert first.make_report("weekly", True)
     assert other.make_report("survey", True), "news of another metric keeps none from reporting"
 
 

@@ -122,19 +122,19 @@ def test_sealing_in_forked_children_shares_no_bytes() -> None:
         os.wait()
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        received = pipe.read()
     ours = SealedReport.decode(shut(BATCH, KEY)).sealed
     size = len(ours)
-    assert len(told) == 3 * size
-    assert len({ours[:32], *(told[start : start + 32] for start in range(0, len(told), size))}) == 4
+    assert len(received) == 3 * size
+    assert len({ours[:32], *(received[start : start + 32] for start in range(0, len(received), size))}) == 4
 
 
 def pair(metric: Metric, item: Any, seed: bytes, stratum: str | None, suite: str) -> tuple[bytes, bytes]:
     """Return the body in the clear and the sealed one of one draw."""
     keys = Keys(bytes(32))
     clear, shut = (
-        build(one, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body
-        for one in (metric, dataclasses.replace(metric, seal=KEYS[suite]))
+        build(variant, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body
+        for variant in (metric, dataclasses.replace(metric, seal=KEYS[suite]))
     )
     return clear, shut
 
@@ -163,8 +163,8 @@ def test_sealed_row_equals_the_row_in_the_clear_of_the_same_draw(
 
 @settings(max_examples=20)
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_the_length_depends_on_no_answer(one: str, other: str) -> None:
-    bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (one, other)]
+def test_the_length_depends_on_no_answer(first: str, other: str) -> None:
+    bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (first, other)]
     assert len(bodies[0]) == len(bodies[1])
 
 

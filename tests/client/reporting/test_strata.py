@@ -42,9 +42,9 @@ def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> Non
 
 
 def test_what_is_given_with_an_answer_goes_before_what_the_client_was_made_with(make: Make, calendar: Calendar) -> None:
-    own = dict(LINUX)
-    client = made(make, strata=own)
-    own["platform"] = "windows"
+    attributes = dict(LINUX)
+    client = made(make, strata=attributes)
+    attributes["platform"] = "windows"
     client.record("theme", "dark", platform="macos")
     calendar.pass_days(1)
     client.record("theme", "dark")
@@ -97,8 +97,8 @@ def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = made(make)
-    for given in ({}, {"platform": None}, {"platform": ["linux"]}):
-        client.record("theme", "dark", **given)
+    for attributes in ({}, {"platform": None}, {"platform": ["linux"]}):
+        client.record("theme", "dark", **attributes)
         calendar.pass_days(1)
     assert strata_of(client) == ["other"] * 3
     assert client.status().trouble == {"metrics.theme.strata.platform is not given": 3}

@@ -64,13 +64,15 @@ def test_one_question_is_answered_and_the_others_are_counted(make: Make, calenda
     for _ in range(days):
         record_all(client)
         calendar.pass_days(1)
-    asked = reported(client)
-    assert len(asked) == days
-    assert set(asked) == set(LOOKS.metrics)
+    answered = reported(client)
+    assert len(answered) == days
+    assert set(answered) == set(LOOKS.metrics)
     status = client.status()
     assert (status.unasked, status.ignored) == (2 * days, 0)
     spent = {metric.name: metric.spent for metric in status.metrics}
-    assert spent == {name: pytest.approx(asked.count(name)) for name in LOOKS.metrics}, "only what is sent is charged"
+    assert spent == {name: pytest.approx(answered.count(name)) for name in LOOKS.metrics}, (
+        "only what is sent is charged"
+    )
     assert sorted(metric.state for metric in status.metrics) == ["collected", *["not asked this period"] * 2]
     assert {metric.one_of for metric in status.metrics} == {LOOKS.metrics}
 

@@ -19,11 +19,11 @@ def as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _guarded(call: Callable[..., Any], paths: int) -> Callable[..., Any]:
-    def guarded(*given: Any, **named: Any) -> Any:
-        for path in given[:paths]:
+    def guarded(*arguments: Any, **named: Any) -> Any:
+        for path in arguments[:paths]:
             if _is_open(path):
                 raise PermissionError(errno.EACCES, "another process uses the file", os.fspath(path))
-        return call(*given, **named)
+        return call(*arguments, **named)
 
     return guarded
 

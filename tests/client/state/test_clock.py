@@ -52,7 +52,7 @@ class Device:
             self.corrected.append(day)
             self.ledger.apply(correction)
             for name, periods in self.shown.items():
-                self.shown[name] = {one for one in periods if one <= period(METRICS[name], day)}
+                self.shown[name] = {start for start in periods if start <= period(METRICS[name], day)}
         for metric in ASKED:
             fresh = period(metric, day) not in self.shown[metric.name]
             self.shown[metric.name].add(period(metric, day))
@@ -152,7 +152,7 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
     ahead = make(state)
     for name in METRICS:
         ahead.record(name, True)
-    spent = {one.name: one.spent for one in ahead.status().metrics}
+    spent = {metric.name: metric.spent for metric in ahead.status().metrics}
     calendar.pass_days(-YEARS)
     client = make(state)
     for days in (0, 1, 6):  # today, tomorrow, and next week
@@ -161,13 +161,13 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
             client.record(name, True)
     status = client.status()
     made = {"mobile": 4, "theme": 3, "survey": 1, "weekly": 2, "browser": 3, "editor": 3}
-    assert {one.name: one.reports for one in status.metrics} == made, "the survey is asked once"
+    assert {metric.name: metric.reports for metric in status.metrics} == made, "the survey is asked once"
     assert status.dropped == len(METRICS) + 1, "what was dated ahead, and the first, which was too old then"
     assert status.queued == sum(made.values()) - status.dropped
-    assert all(one.spent >= spent[one.name] for one in status.metrics)
-    told = list(status.trouble)
-    assert any("clock was ahead when it was made" in what for what in told)
-    assert any("can be answered again from" in what for what in told)
+    assert all(metric.spent >= spent[metric.name] for metric in status.metrics)
+    messages = list(status.trouble)
+    assert any("clock was ahead when it was made" in message for message in messages)
+    assert any("can be answered again from" in message for message in messages)
 
 
 def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, state: State, calendar: Calendar) -> None:
@@ -281,4 +281,4 @@ def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Ma
         "mobile": 1,
         "theme": 1,
     }
-    assert not any(isinstance(one, Corrected) for one in from_lines((folder / "journal").read_bytes())[0])
+    assert not any(isinstance(record, Corrected) for record in from_lines((folder / "journal").read_bytes())[0])

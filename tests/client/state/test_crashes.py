@@ -35,14 +35,14 @@ def die_at(number: int) -> None:
         setattr(os, name, mortal(getattr(os, name)))
 
 
-def live(folder: Path, number: int, told: int) -> NoReturn:
+def live(folder: Path, number: int, pipe: int) -> NoReturn:
     """Be a process that records three answers and sends them, notes each in a pipe, and dies at some system call."""
     write = os.write
     die_at(number)
 
     class Noted(Script):
         def send(self, body: bytes) -> dither.Answer:
-            write(told, b"sent %b\n" % Batch.decode(body).batch.encode())
+            write(pipe, b"sent %b\n" % Batch.decode(body).batch.encode())
             return super().send(body)
 
     client = dither.Client(
@@ -61,7 +61,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
                 "dither.reporting.journal._SLACK", 0
             )  # so that it is rewritten before the first upload
         client.record(name, "true")
-        write(told, b"recorded\n")
+        write(pipe, b"recorded\n")
     client.flush(60)
     os._exit(0)
 
@@ -140,7 +140,7 @@ epsilon = 20.0
 """)
 
 
-def live_for_events(folder: Path, number: int, told: int) -> NoReturn:
+def live_for_events(folder: Path, number: int, pipe: int) -> NoReturn:
     """Be a process that adds events in two weeks, notes each in a pipe, and dies at some system call."""
     write, calendar = os.write, Calendar()
     die_at(number)
@@ -150,10 +150,10 @@ def live_for_events(folder: Path, number: int, told: int) -> NoReturn:
     for step in ("1", "2"):
         client.add("exports", step)
         client.add("crash")
-        write(told, b"%b\n" % step.encode())
+        write(pipe, b"%b\n" % step.encode())
     calendar.pass_days(7)
     client.add("exports", "3")
-    write(told, b"3\n")
+    write(pipe, b"3\n")
     os._exit(0)
 
 
@@ -165,7 +165,7 @@ def test_events_survive_a_death_between_any_two_system_calls(
     for folder, notes in deaths(live_for_events, tmp_path):
         calendar.day = Calendar().day
         calendar.pass_days(7)
-        found: dict[str, list[str]] = {}
+        reported: dict[str, list[str]] = {}
         for _ in range(2):
             after = make(folder, mode=None, metrics=EVENTS, environ={"DITHER": "on"})
             after.flush()  # nothing arrives, but what has ended is reported
@@ -173,10 +173,10 @@ def test_events_survive_a_death_between_any_two_system_calls(
         for batch in map(Batch.decode, after.preview() + after.sent()):
             metric = EVENTS[batch.metric]
             (cell,) = Report.decode(batch.reports, metric.mechanism).cells(metric.mechanism)
-            found.setdefault(batch.metric, []).append(metric.labels[cell])
-        first = next(iter(found.get("exports", [])), "other")
-        assert len(found.get("exports", [])) <= 1
-        assert len(found.get("crash", [])) <= 1
+            reported.setdefault(batch.metric, []).append(metric.labels[cell])
+        first = next(iter(reported.get("exports", [])), "other")
+        assert len(reported.get("exports", [])) <= 1
+        assert len(reported.get("crash", [])) <= 1
         if notes:
             assert first in {max(notes[:2]), "2"}, "no event that add returned from is lost"
-            assert found["crash"] == ["true"]
+            assert reported["crash"] == ["true"]

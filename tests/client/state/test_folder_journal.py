@@ -35,7 +35,7 @@ def open_files() -> int:
 def number_of(folder: Path) -> int:
     """Return the descriptor under which this process has the journal open, once."""
     journal, numbers = (folder / "journal").stat(), map(int, os.listdir("/dev/fd"))  # noqa: PTH208 - numbers, no paths
-    (number,) = (one for one in numbers if is_open(one) and os.path.samestat(os.fstat(one), journal))
+    (number,) = (number for number in numbers if is_open(number) and os.path.samestat(os.fstat(number), journal))
     return number
 
 
@@ -54,9 +54,9 @@ def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, mo
     for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
         real = getattr(os, call)
 
-        def noted(*given: Any, real: Any = real, call: str = call, **named: Any) -> Any:
+        def noted(*arguments: Any, real: Any = real, call: str = call, **named: Any) -> Any:
             calls.append(call)
-            return real(*given, **named)
+            return real(*arguments, **named)
 
         monkeypatch.setattr(f"os.{call}", noted)
     client.record("theme", "dark")
@@ -71,9 +71,9 @@ def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, t
     number = number_of(folder)
     path = tmp_path / "hosts own"
     path.write_bytes(b"precious")
-    own = os.open(path, os.O_RDWR)
-    os.dup2(own, number)  # as a program does that closes all descriptors, and opens files of its own
-    os.close(own)
+    foreign = os.open(path, os.O_RDWR)
+    os.dup2(foreign, number)  # as a program does that closes all descriptors, and opens files of its own
+    os.close(foreign)
     client.record("theme", "dark")
     client.close()
     assert client.status().queued == 2
@@ -106,22 +106,22 @@ def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calen
 @pytest.mark.parametrize("name", ["lock", "journal"])
 def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
     """Whoever gets the lock of a file that was deleted meanwhile holds nothing: others lock another one."""
-    one, other = FolderState(folder), FolderState(folder)
-    one.acquire()
-    one.append([Corrected(1)])
-    one.release()
+    first, other = FolderState(folder), FolderState(folder)
+    first.acquire()
+    first.append([Corrected(1)])
+    first.release()
     (folder / name).rename(folder / "before")
     (folder / name).write_bytes((folder / "before").read_bytes())
     other.acquire()
     other.append([Corrected(2)])
     with pytest.raises(BusyError):
-        one.acquire()
+        first.acquire()
     other.release()
-    one.acquire()
-    news = one.news(START)
+    first.acquire()
+    news = first.news(START)
     assert news is not None
     assert news.records[1:] == [Corrected(1), Corrected(2)]
-    one.close()
+    first.close()
     other.close()
 
 
@@ -148,18 +148,18 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_on_windows(monkeypatch)
-    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
-    one.consent("on", None)
+    first, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
+    first.consent("on", None)
     before = open_files()
     for _ in range(5):
-        one.record("mobile", True)
+        first.record("mobile", True)
         other.record("theme", "dark")
-        one.journal.needs_compaction = True
-        one.journal.compact()
+        first.journal.needs_compaction = True
+        first.journal.compact()
         calendar.pass_days(1)
     with (folder / "journal").open("ab") as journal:
         journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
-    for status in (other.status(), one.status()):
+    for status in (other.status(), first.status()):
         assert (status.queued, status.trouble) == (10, {})
     assert b"nonsense" not in (folder / "journal").read_bytes()
     assert open_files() == before

@@ -71,6 +71,6 @@ def test_status_command_changes_nothing_after_the_clock_was_ahead(
     make(folder).record("mobile", True)
     before = (folder / "journal").read_bytes()
     assert program.main(["status", "--app", "tests", "--state", str(folder)], environ={}) == 0
-    told = capsys.readouterr()
-    assert "Bad file descriptor" not in told.out + told.err
+    output = capsys.readouterr()
+    assert "Bad file descriptor" not in output.out + output.err
     assert (folder / "journal").read_bytes() == before

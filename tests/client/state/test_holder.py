@@ -111,10 +111,10 @@ def test_status_names_the_process_that_blocks_uploads(
     uploader_of(others[0], script).step()
     assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
     long_ago(folder)
-    for one in others * 2:
-        assert uploader_of(one, script).step() == 1
+    for parts in others * 2:
+        assert uploader_of(parts, script).step() == 1
     words = f"process {process.pid} has been sending since "
-    for status in (client.status(), *(one.status() for one in others)):
+    for status in (client.status(), *(parts.status() for parts in others)):
         assert status.held_up.startswith(words)
         assert status.trouble == {}
     assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"

@@ -59,8 +59,8 @@ def paid_and_queued(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tup
     """Return how many debits and reports of each metric and day the journal holds."""
     records, damaged, torn = from_lines((folder / "journal").read_bytes())
     assert (damaged, torn) == (0, False)
-    paid = Counter((one.name, one.day) for one in records if isinstance(one, Debit))
-    return paid, Counter((one.name, one.day) for one in records if isinstance(one, Queued))
+    paid = Counter((record.name, record.day) for record in records if isinstance(record, Debit))
+    return paid, Counter((record.name, record.day) for record in records if isinstance(record, Queued))
 
 
 @pytest.mark.parametrize("opcodes", [False, True], ids=["lines", "opcodes"])
@@ -88,7 +88,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     status = parts.status()
     assert number > 50
     assert status.trouble == other.status().trouble == {}
-    assert {one.name: one.reports for one in status.metrics if one.reports} == {
+    assert {metric.name: metric.reports for metric in status.metrics if metric.reports} == {
         "mobile": len(range(0, number, step)) + 1,
         "theme": len(range(0, number, step)),
         "browser": len(range(0, number, step)),

@@ -51,7 +51,7 @@ def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: 
     for _ in range(2):
         client.record("browser", "firefox")
         calendar.pass_days(1)
-    browser = next(one for one in client.status().metrics if one.name == "browser")
+    browser = next(metric for metric in client.status().metrics if metric.name == "browser")
     assert browser.reports == 3
     assert browser.spent == pytest.approx(2 * BROWSER.charge), "once under each secret"
     assert client.status().trouble == {}

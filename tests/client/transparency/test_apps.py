@@ -15,10 +15,10 @@ from dither.transparency.apps import apps_in, status_of
 def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Everything that looking could change."""
     paths = [folder, *folder.rglob("*")]
-    found = {str(path): path.lstat() for path in paths}
+    before = {str(path): path.lstat() for path in paths}
     return {
-        name: (one.st_mtime_ns, one.st_mode, Path(name).read_bytes() if Path(name).is_file() else b"")
-        for name, one in found.items()
+        name: (status.st_mtime_ns, status.st_mode, Path(name).read_bytes() if Path(name).is_file() else b"")
+        for name, status in before.items()
     }
 
 
@@ -29,17 +29,17 @@ def run(*arguments: str, environ: dict[str, str] | None = None) -> int:
 def test_every_app_has_its_line(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(used)
     assert run("status") == 0
-    told = capsys.readouterr()
-    lines = [line.split(maxsplit=5) for line in told.out.split("\n\n")[0].splitlines()]
+    output = capsys.readouterr()
+    lines = [line.split(maxsplit=5) for line in output.out.split("\n\n")[0].splitlines()]
     assert lines == [
         ["app", "mode", "waiting", "sent", "last", "report  decided by"],
         ["org.example.notes", "on", "2", "1", "2026-11-19", "the user's choice"],
         ["paint", "local", "0", "0", "2026-11-19", "the user's choice"],
         ["quiet", "off", "0", "0", "-", "the user's choice"],
     ]
-    assert max(map(len, told.out.splitlines())) <= 80
-    assert "status --app NAME" in told.out
-    assert told.err == ""
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "status --app NAME" in output.out
+    assert output.err == ""
     assert contents(used) == before
 
 
@@ -80,11 +80,11 @@ def test_without_a_home_a_command_reports_it_in_one_line(
 
 def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["folder"] == str(used)
-    notes, paint, quiet = told["apps"]
+    status = json.loads(capsys.readouterr().out)
+    assert status["folder"] == str(used)
+    notes, paint, quiet = status["apps"]
     assert (notes["app"], notes["mode"], notes["waiting"], notes["sent"]) == ("org.example.notes", "on", 2, 1)
-    assert [(one["name"], one["reports"], one["last_day"]) for one in notes["metrics"]] == [
+    assert [(metric["name"], metric["reports"], metric["last_day"]) for metric in notes["metrics"]] == [
         ("mobile", 2, "2026-11-19"),
         ("theme", 1, "2026-11-19"),
     ]
@@ -109,8 +109,8 @@ def test_one_app_is_turned_off_without_its_questions(used: Path, capsys: pytest.
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert run("off", "--app", "org.example.notes") == 0
     assert run("forget", "--app", "paint") == 0
-    found = {one.app: (one.mode, one.waiting, one.shown) for one in apps_in(used, {}).apps}
-    assert found == {"org.example.notes": ("off", 0, 0), "paint": ("off", 0, 0), "quiet": ("off", 0, 0)}
+    listed = {app.app: (app.mode, app.waiting, app.shown) for app in apps_in(used, {}).apps}
+    assert listed == {"org.example.notes": ("off", 0, 0), "paint": ("off", 0, 0), "quiet": ("off", 0, 0)}
 
 
 def test_the_questions_need_an_app(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,8 +130,8 @@ def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytes
     """The XDG Base Directory Specification: a relative path is to be considered invalid and ignored."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
-    for given in ("state", "./state", "../state", "~/state", ""):
-        monkeypatch.setenv("XDG_STATE_HOME", given)
+    for home in ("state", "./state", "../state", "~/state", ""):
+        monkeypatch.setenv("XDG_STATE_HOME", home)
         assert Path(default_folder("notes")) == tmp_path / ".local/state/dither/notes"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert Path(default_folder("notes")) == tmp_path / "state/dither/notes"
@@ -154,8 +154,8 @@ def test_failed_uploads_are_reported_without_the_questions(
     assert "401: the collector requires a token" in line
     assert line.endswith("(1 attempt failed since the last success)")
     assert run("status", "--app", "notes", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["failed_attempts"], told["last_attempt"]["accepted"]) == (1, False)
+    status = json.loads(capsys.readouterr().out)
+    assert (status["failed_attempts"], status["last_attempt"]["accepted"]) == (1, False)
     assert run("status") == 0
     assert "\nthe last upload of notes failed\n" in capsys.readouterr().out
     assert contents(home) == before
@@ -167,7 +167,7 @@ def test_an_upload_without_an_end_is_a_failure_after_a_minute(home: Path, make: 
     client.record("mobile", True)
     (home / "notes" / "delivery").write_text(json.dumps({"begun": time.time() - age, "begun_to": "https://x.org"}))
     before = contents(home)
-    found = status_of("notes", home / "notes", {})
-    assert found.failed_attempts == failures
-    assert (found.last_attempt is None) == (failures == 0)
+    status = status_of("notes", home / "notes", {})
+    assert status.failed_attempts == failures
+    assert (status.last_attempt is None) == (failures == 0)
     assert contents(home) == before

@@ -49,16 +49,16 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
     (used / "empty").mkdir()
     before = contents(used)
     assert run("status") == 1
-    told = capsys.readouterr()
-    shown = {line.split()[0] for line in told.out.split("\n\n")[0].splitlines()}
+    output = capsys.readouterr()
+    shown = {line.split()[0] for line in output.out.split("\n\n")[0].splitlines()}
     assert {"org.example.notes", "paint", "quiet"} <= shown
     for app, said in broken.items():
         assert app in shown
-        lines = [line for line in told.err.splitlines() if line.startswith(f"dither: {app}: ")]
+        lines = [line for line in output.err.splitlines() if line.startswith(f"dither: {app}: ")]
         assert lines, app
         assert str(used / app) in lines[0]
         assert said in " ".join(lines)
-    left_out = [line for line in told.out.splitlines() if line.startswith("left out: ")]
+    left_out = [line for line in output.out.splitlines() if line.startswith("left out: ")]
     assert [line.rsplit("/", 1)[1].split("'")[0] for line in left_out] == [".DS_Store", "elsewhere", "empty"]
     assert contents(used) == before
 
@@ -107,11 +107,11 @@ def test_an_unreadable_file_is_named(
 
     monkeypatch.setattr(f"os.{call}", denied)
     assert run("status") == 1
-    told = capsys.readouterr()
-    assert "org.example.notes" in told.out
-    assert told.err.count("dither: paint: ") == 2, "consent and journal"
+    output = capsys.readouterr()
+    assert "org.example.notes" in output.out
+    assert output.err.count("dither: paint: ") == 2, "consent and journal"
     for name in ("consent", "journal"):
-        assert f"PermissionError, Permission denied: '{used}/paint/{name}'" in told.err
+        assert f"PermissionError, Permission denied: '{used}/paint/{name}'" in output.err
 
 
 def test_a_home_that_cannot_be_read_is_named(

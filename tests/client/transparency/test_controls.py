@@ -52,11 +52,11 @@ def test_the_example_in_the_consent_text_is_a_valid_upload(make: Make, folder: P
 
 def test_the_cost_of_one_report_of_many_and_of_all_is_stated() -> None:
     mechanism = BROWSER.mechanism
-    told = cost(BROWSER)
+    text = cost(BROWSER)
     for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
-        assert f"{price:.3g}" in told
-    assert f"{mechanism.permanent_epsilon:.3g} in total" in told
-    assert ENGLISH("cost.hides") in told
+        assert f"{price:.3g}" in text
+    assert f"{mechanism.permanent_epsilon:.3g} in total" in text
+    assert ENGLISH("cost.hides") in text
     assert ENGLISH("cost.hides") not in cost(MOBILE)
     assert cost(MOBILE) == "epsilon 1 for one report, 10 for 10, 100 for 100: each report costs the same again"
     assert cost(SURVEY) == "epsilon 1, once"

@@ -223,25 +223,25 @@ def test_a_crossing_is_one_report_of_both_answers(make: Make) -> None:
 def test_the_status_states_odds_and_cost(
     arguments: list[str], make: Make, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {metric.name: metric for metric in make(folder, metrics=METRICS).status().metrics}
-    assert "borders are chosen at random for each report" in told["startup"].odds
-    assert "borders are chosen at random once for this device" in told["temperature"].odds
-    assert "never more than 6 in all" in told["temperature"].cost, "there are three ranges"
-    assert told["used"].odds.startswith("a report covers 2 of the 4 values")
-    assert told["crash"].permanent_epsilon is None
-    assert told["editor"].permanent_epsilon == pytest.approx(2.0)
+    metrics = {metric.name: metric for metric in make(folder, metrics=METRICS).status().metrics}
+    assert "borders are chosen at random for each report" in metrics["startup"].odds
+    assert "borders are chosen at random once for this device" in metrics["temperature"].odds
+    assert "never more than 6 in all" in metrics["temperature"].cost, "there are three ranges"
+    assert metrics["used"].odds.startswith("a report covers 2 of the 4 values")
+    assert metrics["crash"].permanent_epsilon is None
+    assert metrics["editor"].permanent_epsilon == pytest.approx(2.0)
     program.main(["status", *arguments], environ={})
     shown = capsys.readouterr().out
-    assert [name for name, metric in told.items() if metric.odds not in shown] == []
+    assert [name for name, metric in metrics.items() if metric.odds not in shown] == []
 
 
 def test_the_catalogue_names_answers_and_mechanisms() -> None:
-    told = catalogue(METRICS.values())
-    assert "| Answers | a number from -40 to 60 °C |" in told
-    assert "| Answers | any of: export, search, print, share |" in told
-    assert PAIR in told
+    text = catalogue(METRICS.values())
+    assert "| Answers | a number from -40 to 60 °C |" in text
+    assert "| Answers | any of: export, search, print, share |" in text
+    assert PAIR in text
     for mechanism in ("dithered-response", "privset", "prefix-sketch", "projective-count-mean-sketch"):
-        assert f"| Mechanism | {mechanism} |" in told
+        assert f"| Mechanism | {mechanism} |" in text
 
 
 def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
@@ -259,9 +259,9 @@ def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
 
 def test_the_helper_of_tests_knows_what_was_meant() -> None:
     telemetry = Telemetry(METRICS)
-    given = ["export"]
-    telemetry.record("used", given)
-    given.append("search")
+    values = ["export"]
+    telemetry.record("used", values)
+    values.append("search")
     telemetry.record("liked", frozenset({"sync"}))
     telemetry.record("crash", "main")
     assert telemetry.recorded("used") == [["export"]], "what it was when it was recorded"
@@ -296,7 +296,7 @@ CROSS = '[metrics.m]\ntype = "cross"\ncross = {first = %s, second = {type = "boo
 )
 def test_lint_says_what_would_be_asked_better(definition: str, places: list[str], says: str) -> None:
     common = {"description", "why", "owner", "tier", "expires", "cap"}
-    found = lint(parse_metrics(definition).values(), date(2026, 11, 20))
-    found = [one for one in found if one.partition(":")[0].removeprefix("metrics.m.") not in common]
-    assert [one.partition(":")[0].removeprefix("metrics.") for one in found] == places
-    assert says in "".join(found)
+    advice = lint(parse_metrics(definition).values(), date(2026, 11, 20))
+    advice = [line for line in advice if line.partition(":")[0].removeprefix("metrics.m.") not in common]
+    assert [line.partition(":")[0].removeprefix("metrics.") for line in advice] == places
+    assert says in "".join(advice)

@@ -93,7 +93,7 @@ def test_whatever_decides_can_be_said_in_german() -> None:
     forgotten.forget()
     said |= {closed.reason, forgotten.reason}
     german = Language.of("de")
-    assert {one for one in said if german.again("by.", one) == one} == set()
+    assert {reason for reason in said if german.again("by.", reason) == reason} == set()
     assert len(said) == 10
 
 
@@ -124,10 +124,10 @@ def test_compiled_definitions_hold_the_sentences_of_their_language_and_the_same_
     assert german["sentences"]["element.yes"] == "Ja"
     assert german["sentences"]["by.user"] == "Ihre eigene Wahl"
     assert german["metrics"][0]["description"] == "Welches Farbschema?"
-    told = [file["metrics"][0] for file in (english, german)]
-    for key in told[0].keys() - {"words", "description"}:
-        assert told[0][key] == told[1][key], key
-    assert [name for name, _ in told[1]["words"]][:2] == ["Wozu", "Gelesen von"]
+    metrics = [file["metrics"][0] for file in (english, german)]
+    for key in metrics[0].keys() - {"words", "description"}:
+        assert metrics[0][key] == metrics[1][key], key
+    assert [name for name, _ in metrics[1]["words"]][:2] == ["Wozu", "Gelesen von"]
     assert sentences(Language.of({"language": "en", "element.yes": "Sure"}))["element.yes"] == "Sure"
 
 

@@ -53,9 +53,9 @@ def test_the_status_names_relay_and_key(make: Make, capsys: pytest.CaptureFixtur
     assert all(sentence in status.relayed for sentence in WHO)
     assert {metric.sealed_for for metric in status.metrics} == {KEY.fingerprint}
     assert run(client) == 0
-    told = capsys.readouterr().out
-    assert status.relayed in told
-    assert told.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
+    output = capsys.readouterr().out
+    assert status.relayed in output
+    assert output.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
 
 
 def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,9 +80,9 @@ def test_a_device_is_looked_at_without_its_questions(
     assert program.main(["status", "--app", "notes", "--json"], environ={}) == 0
     assert json.loads(capsys.readouterr().out)["sealed"] == 2
     assert program.main(["preview", "--app", "notes"], environ={}) == 0
-    told = capsys.readouterr().out
-    assert told.count("sealed: only the collector can open it") == 2
-    assert [line.encode() for line in told.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
+    output = capsys.readouterr().out
+    assert output.count("sealed: only the collector can open it") == 2
+    assert [line.encode() for line in output.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
 
 
 def test_a_sealed_upload_names_its_stratum(make: Make) -> None:
@@ -108,7 +108,7 @@ def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_w
 
 def test_a_promise_of_a_batch_changes_the_version_and_asks_again() -> None:
     plain, mixed, other = (
-        dataclasses.replace(METRICS["theme"], mixed=one) for one in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
+        dataclasses.replace(METRICS["theme"], mixed=promise) for promise in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
     )
     assert len({metric.version for metric in (plain, mixed, other)}) == 3
     assert plain.version == METRICS["theme"].version

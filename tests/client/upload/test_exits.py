@@ -21,7 +21,7 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     registered: list[Callable[[], None]] = []
 
     def unregister(function: Callable[[], None]) -> None:
-        registered[:] = [one for one in registered if one is not function]
+        registered[:] = [registration for registration in registered if registration is not function]
 
     monkeypatch.setattr(
         "dither.upload.worker.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
@@ -122,20 +122,20 @@ def test_exits_wait_at_most_exit_wait_and_not_within_exit_every_of_a_wait_in_vai
     waits = Waits()
     moments = []
     for _ in range(24 * 60):
-        one = ExitWait(0.25, 600.0, attempts, waits)
-        one.arm()
+        exit_wait = ExitWait(0.25, 600.0, attempts, waits)
+        exit_wait.arm()
         before = len(waits.waits)
         at_exit()
         moments += [now[0] - 1e9] * (len(waits.waits) - before)
-        one.cancel()
+        exit_wait.cancel()
         now[0] += 60
     assert moments == [600.0 * number for number in range(144)]
     assert all(0 < wait <= 0.25 for wait in waits.waits)
     now[0] -= 1e8  # a clock that is set back does not end it for years
-    one.arm()
+    exit_wait.arm()
     at_exit()
     assert len(waits.waits) == 145
-    one.cancel()
+    exit_wait.cancel()
 
 
 def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,8 +147,8 @@ def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monk
         return False
 
     several = [ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), slow) for _ in range(5)]
-    for one in several:
-        one.arm()
+    for exit_wait in several:
+        exit_wait.arm()
     at_exit()
     assert now[0] == 100.25
 
@@ -171,11 +171,11 @@ def test_an_exit_without_upload_or_after_ten_seconds_does_not_wait(
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):
-        one = ExitWait(0.25, 0.0, attempts, waits)
-        one.arm()
+        exit_wait = ExitWait(0.25, 0.0, attempts, waits)
+        exit_wait.arm()
         now[0] += age
         at_exit()
-        one.cancel()
+        exit_wait.cancel()
         assert waits.waits == []
 
 
@@ -185,10 +185,10 @@ def test_control_c_ends_the_wait_at_exit_without_traceback(at_exit: Callable[[],
             raise KeyboardInterrupt
         return False
 
-    one = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
-    one.arm()
+    exit_wait = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
+    exit_wait.arm()
     at_exit()
-    one.cancel()
+    exit_wait.cancel()
 
 
 @pytest.mark.parametrize("forked", [False, True])

@@ -41,7 +41,7 @@ def ran(program: str, definitions: str, folder: Path, endpoint: str, days: int =
 
 def days(collector: Collector) -> int:
     """Return how many reports arrived, each counted once."""
-    return len({Batch.decode(one.body).batch for one in collector.arrived})
+    return len({Batch.decode(request.body).batch for request in collector.arrived})
 
 
 @pytest.mark.parametrize("programs", [3, pytest.param(40, marks=pytest.mark.slow)])  # 0.1 s of processor time each

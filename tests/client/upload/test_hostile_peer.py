@@ -131,8 +131,8 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
         assert send(peer, timeout=16.0) == dither.Answer(202)  # of which the hole has an eighth
         monkeypatch.undo()
-    for one in (hole, *callers):
-        one.close()
+    for connection in (hole, *callers):
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -239,14 +239,14 @@ def test_a_refused_connection_is_unreachable() -> None:
 @pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
 @pytest.mark.parametrize("host", ["[::1]", "[::1%1]"])
 def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("this machine has no IPv6")
 
     def answer(connection: socket.socket) -> None:
-        asked.append(request_of(connection))
+        requests.append(request_of(connection))
         connection.sendall(OK + b"\r\n")
 
     peer = Peer(answer, listener, None)
@@ -254,4 +254,4 @@ def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
         assert dither.HttpTransport(f"http://{host}:{peer.port}/x/").send(b"{}") == dither.Answer(202)
     finally:
         peer.close()
-    assert asked[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)
+    assert requests[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)

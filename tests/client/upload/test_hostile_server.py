@@ -44,9 +44,9 @@ def emitted(
         assert client.flush(60) == (status in {200, 202})
         calendar.pass_days(1)
     calendar.day = first
-    assert {one.path for one in collector.arrived} == {"/v1/reports"}
-    assert not any({"Cookie", "If-None-Match"} & one.headers.keys() for one in collector.arrived)
-    return list(dict.fromkeys(one.body for one in collector.arrived))
+    assert {request.path for request in collector.arrived} == {"/v1/reports"}
+    assert not any({"Cookie", "If-None-Match"} & request.headers.keys() for request in collector.arrived)
+    return list(dict.fromkeys(request.body for request in collector.arrived))
 
 
 @pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 404, 409, 500])
@@ -57,7 +57,7 @@ def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, colle
         headers = HEADERS[number % len(HEADERS)]
         sent = emitted(make, calendar, collector, body, headers, status)
         # what ends a flush leaves the others of that day for later
-        assert sent == (honest if status in KEEPS_GOING else [one for one in honest if one in sent]), body[:40]
+        assert sent == (honest if status in KEEPS_GOING else [body for body in honest if body in sent]), body[:40]
         assert len(sent) >= 4
 
 

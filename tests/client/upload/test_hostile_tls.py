@@ -15,15 +15,15 @@ from dither_shared.bounded_http import AnswerError
 
 @pytest.mark.usefixtures("trust")
 def test_an_upload_over_tls_to_a_trusted_peer_is_answered(trusted: ssl.SSLContext) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     def say(peer: Peer, connection: socket.socket) -> None:
-        asked.append(request_of(connection))
+        requests.append(request_of(connection))
         connection.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 5\r\n\r\n")
 
     with speaking(say, trusted) as peer:
         assert send(peer, body=b"{}" * 100_000) == dither.Answer(503, 5)
-    assert asked[0].endswith(b"{}" * 100_000)
+    assert requests[0].endswith(b"{}" * 100_000)
 
 
 @pytest.mark.usefixtures("trust")
@@ -80,7 +80,7 @@ def silence(peer: Peer, connection: socket.socket) -> None:
         pass
 
 
-@pytest.mark.parametrize("say", [garbage, plain, records, lambda _, one: reset(one), silence])
+@pytest.mark.parametrize("say", [garbage, plain, records, lambda _, connection: reset(connection), silence])
 def test_a_peer_without_tls_is_unreachable(say: object) -> None:
     with speaking(say) as peer:  # type: ignore[arg-type] # mypy takes the list for one of objects
         transport = dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.5)

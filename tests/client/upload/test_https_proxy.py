@@ -67,7 +67,7 @@ def test_a_proxy_that_does_not_connect_gets_not_a_byte_of_a_report(
         with pytest.raises(UnreachableError) as caught:
             transport.send(BODY)
     assert reason in failure_reason(caught.value, "localhost")
-    assert not any(BODY in one for one in seen)
+    assert not any(BODY in line for line in seen)
 
 
 @pytest.mark.parametrize(

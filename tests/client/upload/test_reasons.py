@@ -11,7 +11,7 @@ import dither
 from client.conftest import Collector
 from client.devices import Make
 from client.peers import PATIENCE, Peer, certificate, request_of, reset, speaking
-from client.upload.test_attempts import told_by
+from client.upload.test_attempts import last_result
 from ports import kept_port
 
 
@@ -33,9 +33,9 @@ def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: in
     client.record("mobile", True)
     collector.answers = [(status, {}), (status, {})]
     assert not client.flush(60)
-    assert told_by(client) == (words, 1)
+    assert last_result(client) == (words, 1)
     assert not client.flush(60)
-    assert told_by(client) == (words, 2)
+    assert last_result(client) == (words, 2)
     assert client.flush(60)
     attempt = client.status().last_attempt
     assert attempt is not None
@@ -48,7 +48,7 @@ def failure(make: Make, endpoint: str, transport: dither.HttpTransport | None = 
     client = make(transport=transport, endpoint=endpoint)
     client.record("mobile", True)
     assert not client.flush(60)
-    words, failures = told_by(client)
+    words, failures = last_result(client)
     assert (failures, client.status().queued, client.status().trouble) == (1, 1, {})
     return words
 

@@ -90,11 +90,11 @@ def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_
     hold = hold_of(wish)
     window = max(spread, hold, BUSY.base)
     moments = []
-    for one in (0.0, 0.5, 1.0):
-        departures = UploadSchedule(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
+    for draw in (0.0, 0.5, 1.0):
+        departures = UploadSchedule(spread, uniform=lambda: draw, clock=clock)  # noqa: B023 - it is called at once
         departures.next_due(ENTRIES[:2])
         assert not departures.put_off(ENTRIES[0], wish, BUSY)
-        assert departures.is_put_off(ENTRIES[0]) == (hold > 0 or one > 0)
+        assert departures.is_put_off(ENTRIES[0]) == (hold > 0 or draw > 0)
         assert not departures.is_put_off(ENTRIES[1])
         moments.append(departures.next_due(ENTRIES[:1])[1])
     assert moments == [hold, hold + window / 2, hold + window]

@@ -31,7 +31,7 @@ def unreachable(seeded: random.Random) -> Failed:
     return failed
 
 
-def told(seeded: random.Random, wish: float | None) -> Failed:
+def busy(seeded: random.Random, wish: float | None) -> Failed:
     """Return what becomes of a report that is answered 503, with a Retry-After or without."""
     now = [0.0]
     departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
@@ -70,8 +70,8 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
 )
 @pytest.mark.parametrize(
     "kind",
-    [unreachable, lambda seeded: told(seeded, None), lambda seeded: told(seeded, 120.0)],
-    ids=["unreachable", "busy", "told when"],
+    [unreachable, lambda seeded: busy(seeded, None), lambda seeded: busy(seeded, 120.0)],
+    ids=["unreachable", "busy", "busy with Retry-After"],
 )
 def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
     outage: float, kind: Callable[[random.Random], Failed]

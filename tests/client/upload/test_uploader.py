@@ -139,15 +139,15 @@ def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(mo
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     sent = Script()
-    one = make(folder)
-    one.record("mobile", True)
+    client = make(folder)
+    client.record("mobile", True)
     with FolderState(folder).sending() as ours:
         assert ours
         assert uploader_of(parts_on(folder), sent).step() == 1
     assert sent.bodies == []
     assert uploader_of(parts_on(folder), sent).step() == 0
-    assert one.status().sent == 1
-    assert one.flush(0)
+    assert client.status().sent == 1
+    assert client.flush(0)
 
 
 def test_a_report_whose_fate_cannot_be_written_is_sent_once(

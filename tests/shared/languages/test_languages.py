@@ -83,10 +83,10 @@ METRICS = list(parse_metrics(EVERY).values())
 
 def numbers(text: str, say: Language) -> list[float]:
     """Return the numbers of a sentence, but for the hundred that German writes as per cent."""
-    found = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
+    written = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
     decimal, thousands = say("mark.decimal"), say("mark.thousands")
-    read = [float(one.replace(thousands, "").replace(decimal, ".")) for one in found]
-    return sorted(one for one in read if one != 100)
+    read = [float(number.replace(thousands, "").replace(decimal, ".")) for number in written]
+    return sorted(number for number in read if number != 100)
 
 
 def names(text: str) -> list[str]:
@@ -152,16 +152,16 @@ def test_what_programs_compare_is_said_again_in_a_language(said: str, meant: str
 
 
 def test_an_app_changes_some_texts_of_a_language_and_translates_its_own() -> None:
-    own = Language.of({"language": "de", "element.yes": "Gern", "metrics.a.b.why": "Wegen {x}"})
-    assert (own("element.yes"), own("element.no"), own.code) == ("Gern", "Nein", "de")
-    assert own.own("a.b", "why", "Because") == "Wegen {x}"
-    assert own.own("a.b", "owner", "us") == "us"
+    german = Language.of({"language": "de", "element.yes": "Gern", "metrics.a.b.why": "Wegen {x}"})
+    assert (german("element.yes"), german("element.no"), german.code) == ("Gern", "Nein", "de")
+    assert german.own("a.b", "why", "Because") == "Wegen {x}"
+    assert german.own("a.b", "owner", "us") == "us"
     whole = Language.of(dict(de.TEXTS))
     assert whole("odds.yes") == "Ja"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("table", "said"),
     [
         ("fr", "language: 'fr' is not one of en, de"),
         (7, "neither a language's code"),
@@ -176,9 +176,9 @@ def test_an_app_changes_some_texts_of_a_language_and_translates_its_own() -> Non
         ({"element.yes": "Oui"}, "texts are missing: agree, agree.unchanged"),
     ],
 )
-def test_texts_that_would_leave_something_out_are_refused(given: object, said: str) -> None:
+def test_texts_that_would_leave_something_out_are_refused(table: object, said: str) -> None:
     with pytest.raises(ParameterError) as caught:
-        Language.of(given)
+        Language.of(table)
     assert said in str(caught.value)
 
 

@@ -59,7 +59,7 @@ def test_privset_is_chosen_for_few_of_many_values_and_set_response_for_more(
 
 
 def test_set_response_is_chosen_for_sets_of_any_size() -> None:
-    assert [one.name for one in candidates(8, 1.0, items=SETS)] == ["set-response"]
+    assert [mechanism.name for mechanism in candidates(8, 1.0, items=SETS)] == ["set-response"]
     assert choose(1024, 1.0, 2.0, items=SETS).permanent_epsilon == pytest.approx(2.0, abs=1e-12)
 
 
@@ -68,8 +68,8 @@ def test_smaller_budget_shortens_the_list_of_privset() -> None:
     wide, usual, narrow = (
         choose(1024, 1.0, budget=budget, items=SETS, promises={"at_most": 3}) for budget in (200, 64, 3)
     )
-    assert [one.name for one in (wide, usual, narrow)] == ["privset"] * 3
-    assert [one.row_bytes for one in (wide, usual, narrow)] == [123, 64, 3]
+    assert [mechanism.name for mechanism in (wide, usual, narrow)] == ["privset"] * 3
+    assert [mechanism.row_bytes for mechanism in (wide, usual, narrow)] == [123, 64, 3]
     assert wide.risk < usual.risk < 1.2 * wide.risk < narrow.risk
     with pytest.raises(
         ParameterError, match="report_budget: a report about 1024 values does not fit into 1 byte; privset needs 2"

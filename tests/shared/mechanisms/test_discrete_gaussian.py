@@ -39,8 +39,8 @@ def test_noise_has_the_published_variance_and_delta() -> None:
     variance = sum(weight * (k - len(noise) // 2) ** 2 for k, weight in enumerate(noise)) / ONE
     assert variance == pytest.approx(0.999999788767728, rel=1e-14)
     noise = gaussian_noise(Fraction(5))
-    found = divergence((*noise, 0), (0, *noise), Fraction(math.e))
-    assert float(found) == pytest.approx(1.82933602487278e-8, rel=1e-9)
+    delta = divergence((*noise, 0), (0, *noise), Fraction(math.e))
+    assert float(delta) == pytest.approx(1.82933602487278e-8, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_noise_has_the_published_variance_and_delta() -> None:
 )
 def test_on_a_fine_grid_the_noise_is_the_analytic_one(epsilon: float, sigma: float) -> None:
     mechanism = made(epsilon)
-    found = float(mechanism.deviation) / 64
-    assert 0 < found - sigma < 4e-5 * sigma
-    assert float(mechanism.mean_variance(0)) == pytest.approx(found**2, rel=1e-9)
+    deviation = float(mechanism.deviation) / 64
+    assert 0 < deviation - sigma < 4e-5 * sigma
+    assert float(mechanism.mean_variance(0)) == pytest.approx(deviation**2, rel=1e-9)
     assert mechanism.worst_mean_variance == mechanism.average_mean_variance == mechanism.mean_variance(7)
 
 

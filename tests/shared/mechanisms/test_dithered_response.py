@@ -44,8 +44,8 @@ def test_variances_are_those_of_the_table(
     assert of_fine_phase(usual, usual.worst_mean_variance) == pytest.approx(usual_worst, abs=digits(usual_worst))
     assert of_fine_phase(usual, usual.average_mean_variance) == pytest.approx(usual_average, abs=digits(usual_average))
     every = [made(epsilon, steps=m) for m in range(1, 2 * best.steps + 3)]
-    assert best.worst_mean_variance == min(one.worst_mean_variance for one in every)
-    least = min((one for one in every), key=lambda one: one.average_mean_variance)
+    assert best.worst_mean_variance == min(mechanism.worst_mean_variance for mechanism in every)
+    least = min((mechanism for mechanism in every), key=lambda mechanism: mechanism.average_mean_variance)
     assert of_fine_phase(least, least.average_mean_variance) == pytest.approx(average, abs=digits(average))
 
 

@@ -97,10 +97,10 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     """40,000 positions over 100 bits: chi-square with 99 degrees of freedom exceeds 190 less than once in 10^6."""
     counts = [0] * 100
     for number in range(20_000):
-        one, two = bloom_positions(str(number).encode(), 1, 100, 2)
-        assert one != two
-        counts[one] += 1
-        counts[two] += 1
+        first, second = bloom_positions(str(number).encode(), 1, 100, 2)
+        assert first != second
+        counts[first] += 1
+        counts[second] += 1
     assert sum((count - 400) ** 2 / 400 for count in counts) < 190
     assert sorted(bloom_positions(b"all", 0, 3, 3)) == [0, 1, 2]
 
@@ -125,8 +125,8 @@ def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanis
 def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> None:
     """Of 3,000 positions in three quarters of all words a third is in each; one of these is 6 errors off in 10^9."""
     quarter = 1 << 30
-    found = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
-    assert all(abs(found.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
+    parts = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
+    assert all(abs(parts.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int)
         assert lengths[-1] == length
         assert len(lengths) <= 32
         assert ways(characters, lengths[0]) <= 1 << 17
-        steps = [two - one for one, two in pairwise(lengths)]
+        steps = [longer - shorter for shorter, longer in pairwise(lengths)]
         assert all(step > 0 and KEPT * ways(characters, step) <= 1 << 22 for step in steps)
 
 
@@ -47,7 +47,7 @@ def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: 
     """Within a thousandth of z, and a unit of rounding."""
     lengths = prefix_lengths(characters, length)
     kept = [KEPT / ways(characters, lengths[0])]
-    kept += [1 / ways(characters, two - one) for one, two in pairwise(lengths)]
+    kept += [1 / ways(characters, longer - shorter) for shorter, longer in pairwise(lengths)]
     margins = [(1 - NormalDist().inv_cdf(share)) ** 2 for share in kept] + [4.1**2]
     weights = level_weights(characters, lengths)
     assert sum(weights) == WEIGHT

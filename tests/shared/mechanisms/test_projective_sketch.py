@@ -20,12 +20,12 @@ def least(epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float) -> None:
     sketch, prefix = ProjectiveSketch.calibrate(None, epsilon), PrefixSketch.calibrate(None, epsilon)
-    for one in (sketch, prefix):
-        assert one.cells * one.cohorts <= MOST_COUNTERS
-        assert one.row_format.payload_bytes in {2, 3}
-        assert 1 << 14 <= one.buckets <= one.cells
-        assert 0 <= epsilon - one.epsilon < 1e-10
-        assert epsilon > 6 or 1 <= one.variance() / least(epsilon) < 1.12
+    for mechanism in (sketch, prefix):
+        assert mechanism.cells * mechanism.cohorts <= MOST_COUNTERS
+        assert mechanism.row_format.payload_bytes in {2, 3}
+        assert 1 << 14 <= mechanism.buckets <= mechanism.cells
+        assert 0 <= epsilon - mechanism.epsilon < 1e-10
+        assert epsilon > 6 or 1 <= mechanism.variance() / least(epsilon) < 1.12
     assert sketch.buckets == 1 << 16
 
 
@@ -52,11 +52,11 @@ def test_cohorts_of_a_discovery_are_drawn_by_their_weights() -> None:
 
 def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
     sketch = PrefixSketch.calibrate(None, 1.0, characters=26, length=6)
-    one, two = b"\1\2\3\4\5\6", b"\1\2\3\4\7\6"
-    same = [sketch.bucket(one, cohort) == sketch.bucket(two, cohort) for cohort in range(sketch.cohorts)]
+    first, second = b"\1\2\3\4\5\6", b"\1\2\3\4\7\6"
+    same = [sketch.bucket(first, cohort) == sketch.bucket(second, cohort) for cohort in range(sketch.cohorts)]
     assert sketch.levels == (3, 4, 5, 6)
     assert same == [True, True, True, True, *[False] * 6]
-    whole = {sketch.bucket(one, cohort) for cohort in range(6, sketch.cohorts)}
+    whole = {sketch.bucket(first, cohort) for cohort in range(6, sketch.cohorts)}
     assert len(whole) == 4, "rows and levels of the whole string hash by functions of their own"
     assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
 

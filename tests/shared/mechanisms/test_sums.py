@@ -68,8 +68,8 @@ def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
     )
     assert "one_of" in said
     assert "strata" in said
-    found = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
-    assert all(pair is not None and pair[0] > pair[1] for pair in found)
+    prices = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
+    assert all(pair is not None and pair[0] > pair[1] for pair in prices)
     assert "take 1.7 times fewer people for a and 1.1 times as many for b" in advice(3.0, 2, 10)[0]  # 1.718 and 1/0.903
     assert advice(4.0, 2, 2) == advice(4.0, 2, 10) == []
 

@@ -49,8 +49,8 @@ def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
 
 
 def test_why_owner_tier_cap_and_expiry_are_read_and_leave_the_version_alone() -> None:
-    told = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
-    metric = only(THEME + told)
+    facts = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
+    metric = only(THEME + facts)
     assert (metric.why, metric.owner, metric.tier, metric.cap) == ("To choose", "ui@example.org", "technical", 20)
     assert metric.expires == date(2027, 6, 30)
     assert not metric.expired(date(2027, 6, 30))
@@ -212,10 +212,10 @@ def test_metrics_of_one_shape_are_calibrated_once(monkeypatch: pytest.MonkeyPatc
         '[metrics.b]\ntype = "boolean"\n' + once,
         '[metrics.s]\ntype = "string"\n' + once,
     )
-    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{one}", shapes[one % 4]) for one in range(count)]
+    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{number}", shapes[number % 4]) for number in range(count)]
     metrics = parse_metrics("".join(definitions))
     assert (len(metrics), len(tried), len(configured)) == (count, 3, 1)
-    assert len({one.version for one in metrics.values()}) == count
+    assert len({metric.version for metric in metrics.values()}) == count
 
 
 def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -> None:

@@ -46,7 +46,7 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "label", "outside"),
+    ("attributes", "label", "outside"),
     [
         ({"platform": "linux", "channel": "beta"}, "linux/beta", ()),
         ({"channel": Channel.BETA, "platform": "macos"}, "macos/beta", ()),
@@ -60,9 +60,9 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
     ],
 )
 def test_what_is_not_listed_or_not_given_is_other(
-    given: dict[str, object], label: str, outside: tuple[str, ...]
+    attributes: dict[str, object], label: str, outside: tuple[str, ...]
 ) -> None:
-    assert (TWO.label_of(given), TWO.outside(given)) == (label, outside)
+    assert (TWO.label_of(attributes), TWO.outside(attributes)) == (label, outside)
 
 
 def test_every_object_has_a_cell() -> None:

@@ -26,4 +26,4 @@ def test_rows_and_levels_scatter_values_by_functions_of_their_own() -> None:
     first = [bucket_in(digest, 0, 16) for digest in digests[0]]
     for level, row in ((0, 1), (0, 7), (1, 0), (1, 1)):
         other = [bucket_in(digest, row, 16) for digest in digests[level]]
-        assert abs(sum(one == two for one, two in zip(first, other, strict=True)) - 250) < 92
+        assert abs(sum(bucket == other_bucket for bucket, other_bucket in zip(first, other, strict=True)) - 250) < 92

@@ -44,8 +44,8 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
     for bits in range(4):
         chance = Fraction(1)
         for lane in range(2):
-            one = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
-            chance *= one if bits >> lane & 1 else 1 - one
+            threshold = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
+            chance *= threshold if bits >> lane & 1 else 1 - threshold
         assert outcomes[bits] == chance * streams
 
 
@@ -117,17 +117,17 @@ def test_keyed_entropy_shows_no_secret() -> None:
 
 def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """No byte is drawn ahead, so a forked child can never repeat its parent's noise."""
-    asked: list[int] = []
+    counts: list[int] = []
 
     def urandom(count: int) -> bytes:
-        asked.append(count)
+        counts.append(count)
         return bytes(count)
 
     monkeypatch.setattr(os, "urandom", urandom)
     entropy = SystemEntropy()
     entropy.below(6)
     entropy.bernoulli(5)
-    assert asked == [8, 8]
+    assert counts == [8, 8]
 
 
 @pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
@@ -225,9 +225,9 @@ def test_a_subset_that_is_refused_is_drawn_anew() -> None:
             assert (width, size) == (2, 1)
             return self.take(1)[0]
 
-    given = Given(bytes([0, 0b01, 1, 1, 0b10]))
-    assert given.subset_meeting(3, 2, 0b011) == 0b110
-    assert given.script == b""
+    entropy = Given(bytes([0, 0b01, 1, 1, 0b10]))
+    assert entropy.subset_meeting(3, 2, 0b011) == 0b110
+    assert entropy.script == b""
 
 
 def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,9 +46,9 @@ def test_the_worst_ratio_is_over_outcomes_and_pairs() -> None:
 
 
 def test_divergence_is_the_excess_beyond_the_ratio() -> None:
-    one, other = (3 * QUARTER, QUARTER, 0), (QUARTER, QUARTER, 2 * QUARTER)
-    assert divergence(one, other, Fraction(1)) == Fraction(1, 2)
-    assert divergence(one, other, Fraction(2)) == Fraction(1, 4)
-    assert divergence(one, other, Fraction(3)) == 0
-    assert divergence(other, one, Fraction(1000)) == Fraction(1, 2)  # what only the other can give
-    assert divergence(one, other, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)
+    first, second = (3 * QUARTER, QUARTER, 0), (QUARTER, QUARTER, 2 * QUARTER)
+    assert divergence(first, second, Fraction(1)) == Fraction(1, 2)
+    assert divergence(first, second, Fraction(2)) == Fraction(1, 4)
+    assert divergence(first, second, Fraction(3)) == 0
+    assert divergence(second, first, Fraction(1000)) == Fraction(1, 2)  # what only the other can give
+    assert divergence(first, second, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)

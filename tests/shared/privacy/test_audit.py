@@ -184,9 +184,9 @@ class Dictated(RandomizedResponse):
 class Dictation(Entropy):
     """Symbols in a row, by their counts, of one input and of the other; twice, for both halves."""
 
-    def __init__(self, one: dict[int, int], other: dict[int, int]) -> None:
+    def __init__(self, first: dict[int, int], second: dict[int, int]) -> None:
         self._rows = iter(
-            2 * b"".join(bytes([symbol]) * count for row in (one, other) for symbol, count in row.items())
+            2 * b"".join(bytes([symbol]) * count for row in (first, second) for symbol, count in row.items())
         )
 
     def take(self, count: int) -> bytes:
@@ -234,7 +234,7 @@ def test_what_delta_allows_is_no_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "event"),
+    ("first", "second", "event"),
     [
         ({0: 1000, 2: 1500}, {0: 500, 2: 2000}, "score >= 1"),
         ({1: 500, 2: 2000}, {1: 1000, 2: 1500}, "score <= -1"),
@@ -243,10 +243,10 @@ def test_what_delta_allows_is_no_loss() -> None:
     ],
 )
 def test_the_score_speaks_for_what_one_input_marks_and_against_what_the_other_does(
-    one: dict[int, int], other: dict[int, int], event: str
+    first: dict[int, int], second: dict[int, int], event: str
 ) -> None:
     """Inputs 0 and 1 are compared: their symbols count 1 and -1, all others 0."""
-    finding = audit(Dictated.calibrate(5, 1.0), Dictation(one, other), draws=5000)
+    finding = audit(Dictated.calibrate(5, 1.0), Dictation(first, second), draws=5000)
     assert finding.event == event
     assert finding.lower_bound == bound(1000, 500)
 
@@ -321,16 +321,16 @@ def test_two_reports_tell_whether_they_are_the_same() -> None:
 
 @pytest.mark.parametrize(("draws", "reports"), [(4_000, 1), (4_000, 3), (9_000, 1_500)])
 def test_progress_is_told_of_about_a_thousand_reports_at_a_time(draws: int, reports: int) -> None:
-    told: list[int] = []
-    audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=told.append)
-    (each,) = set(told)
+    progress: list[int] = []
+    audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=progress.append)
+    (each,) = set(progress)
     assert 1000 - reports < each <= max(1000, reports)
-    assert 2 * draws - 4 * each < sum(told) <= 2 * draws
+    assert 2 * draws - 4 * each < sum(progress) <= 2 * draws
 
 
-@pytest.mark.parametrize(("found", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
-def test_a_loss_passes_up_to_the_declared_one(found: float, passed: bool) -> None:
-    assert Finding("x", 1, 1.0, found, 0.999, 100, "score >= 1").passed == passed
+@pytest.mark.parametrize(("loss", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
+def test_a_loss_passes_up_to_the_declared_one(loss: float, passed: bool) -> None:
+    assert Finding("x", 1, 1.0, loss, 0.999, 100, "score >= 1").passed == passed
 
 
 def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> None:

@@ -66,8 +66,8 @@ def test_a_double_between_the_ends_has_its_place(grid: Grid, share: float) -> No
 
 
 @given(grids, doubles, doubles)
-def test_a_larger_number_has_no_smaller_place(grid: Grid, one: float, other: float) -> None:
-    lower, upper = sorted((one, other))
+def test_a_larger_number_has_no_smaller_place(grid: Grid, first: float, second: float) -> None:
+    lower, upper = sorted((first, second))
     assert place(grid, lower) <= place(grid, upper)
 
 

@@ -52,23 +52,23 @@ class Fixed(Entropy):
     ids=lambda value: type(value).__name__,
 )
 def test_a_number_has_its_place_whatever_its_type(value: object) -> None:
-    found = ANSWERS.encode(value)
-    assert found[1:3] == (False, False)
-    assert isinstance(found.item, int)
-    assert found.item + (found.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
+    encoded = ANSWERS.encode(value)
+    assert encoded[1:3] == (False, False)
+    assert isinstance(encoded.item, int)
+    assert encoded.item + (encoded.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.02, 3.456, 9.999, 10.0])
 def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(value: float) -> None:
     """Every word below the rest rounds up, and no other: the chance is exactly rest/2^64."""
-    found = ANSWERS.encode(value)
-    assert isinstance(found.item, int)
-    assert found.rest is not None
-    words = {found.rest - 1: 1, found.rest: 0, 0: int(found.rest > 0), 2**64 - 1: 0}
+    encoded = ANSWERS.encode(value)
+    assert isinstance(encoded.item, int)
+    assert encoded.rest is not None
+    words = {encoded.rest - 1: 1, encoded.rest: 0, 0: int(encoded.rest > 0), 2**64 - 1: 0}
     for word, up in words.items():
         if word >= 0:
-            assert found.rounded(Fixed(word.to_bytes(8, "big"))) == found.item + up
-    assert found.item + Fraction(found.rest, 2**64) == pytest.approx(Fraction(10 * value))
+            assert encoded.rounded(Fixed(word.to_bytes(8, "big"))) == encoded.item + up
+    assert encoded.item + Fraction(encoded.rest, 2**64) == pytest.approx(Fraction(10 * value))
 
 
 def test_a_device_has_no_generator_to_ask_for_what_is_no_number() -> None:
@@ -111,15 +111,15 @@ def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
 
 def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
     head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
-    one = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
-    assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == one.version
+    metric = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
+    assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == metric.version
     others = ["low = 0.5\nhigh = 61", "low = 0.25\nhigh = 60", "low = 0.5\nhigh = 60\nlog = true"]
     for unit in ("x" * 33, "s\n", "\x1b[2J", "\u202e"):
         with pytest.raises(ParameterError, match="unit: not a word"):
             NumberQuestion(0, 60, unit=unit)
     versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
-    assert len(versions - {one.version}) == 3
-    assert one.question.words() == "a number from 0.5 to 60 s"
+    assert len(versions - {metric.version}) == 3
+    assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
 
 
@@ -221,5 +221,5 @@ def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_
     ],
 )
 def test_advice_on_unit_type_and_logarithm(question: NumberQuestion, keys: list[str]) -> None:
-    found = question.advice(DitheredResponse.calibrate(None, 1.0))
-    assert [finding.partition(":")[0] for finding in found] == keys
+    advice = question.advice(DitheredResponse.calibrate(None, 1.0))
+    assert [finding.partition(":")[0] for finding in advice] == keys

@@ -92,8 +92,8 @@ def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> No
 )
 def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> None:
     """In the user's own order; a set has none, so that of the definition is taken: the same on every day."""
-    told = item.bit_count() < len(set(value))  # type: ignore[call-overload]
-    assert encoded(value, at_most) == Encoded(item, outside=told)
+    left_out = item.bit_count() < len(set(value))  # type: ignore[call-overload]
+    assert encoded(value, at_most) == Encoded(item, outside=left_out)
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_a_selection_is_for_a_mechanism_of_sets() -> None:
 
 
 def test_the_version_depends_on_values_their_order_and_the_limit() -> None:
-    own = metric().version
-    assert metric("at_most = 8").version == own, "no limit, in other words"
-    assert metric('why = "because"\nwindow = 1').version == own
+    version = metric().version
+    assert metric("at_most = 8").version == version, "no limit, in other words"
+    assert metric('why = "because"\nwindow = 1').version == version
     others = [
         metric("at_most = 7"),
         metric("window = 2"),
         metric(values='["b", "a", "c", "d", "e", "f", "g", "h"]'),
         metric(values='["a", "b", "c", "d", "e", "f", "g", "i"]'),
     ]
-    assert len({own, *(other.version for other in others)}) == 5
+    assert len({version, *(other.version for other in others)}) == 5
 
 
 def test_stored_selection_is_read_back() -> None:
@@ -248,7 +248,9 @@ def test_a_report_in_words() -> None:
     ],
 )
 def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice: str | None) -> None:
-    asked = metric(rest, str([f"v{place}" for place in range(size)]))
-    found = list(asked.question.advice(asked.mechanism))
-    assert len(found) == (advice is not None)
-    assert advice is None or (found[0].startswith(advice) and f"if all may be chosen, set at_most = {size}" in found[0])
+    selection = metric(rest, str([f"v{place}" for place in range(size)]))
+    findings = list(selection.question.advice(selection.mechanism))
+    assert len(findings) == (advice is not None)
+    assert advice is None or (
+        findings[0].startswith(advice) and f"if all may be chosen, set at_most = {size}" in findings[0]
+    )
