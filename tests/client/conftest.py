@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """Of a deadline of PATIENCE a tenth of a second is left once there is a connection, however long that took."""
+    """Leave a tenth of a second of the deadline PATIENCE once there is a connection, however long connecting took."""
 
     def late(host: str, port: int, deadline: Deadline, *, secure: bool) -> Stream:
         stream = connect(host, port, deadline, secure=secure)
@@ -70,7 +70,7 @@ def state(request: pytest.FixtureRequest, folder: Path) -> State:
 
 @pytest.fixture
 def make(calendar: Calendar) -> Iterator[Make]:
-    """Return a function that makes clients, to whom the user said yes unless ``mode`` says otherwise."""
+    """Return a function that makes clients with the user's consent, unless ``mode`` says otherwise."""
     made: list[dither.Client] = []
 
     def new(state: Path | dither.MemoryState | None = None, *, mode: Mode | None = "on", **other: Any) -> dither.Client:

@@ -1,4 +1,4 @@
-"""Collectors to try: servers on loopback that talk as they like."""
+"""Scripted collectors on loopback for tests of the probe."""
 
 import socket
 import ssl
@@ -18,13 +18,13 @@ Speak = Callable[[socket.socket], None]
 
 @contextmanager
 def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Run a server that talks as it likes to each connection, and yield its port."""
+    """Run a server that handles each connection by a script, and yield its port."""
     with speaking(lambda _, connection: speak(connection), context) as peer:
         yield peer.port
 
 
 def answering(*answers: tuple[int, str] | tuple[int, str, str], requests: list[bytes] | None = None) -> Speak:
-    """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
+    """Return a script that sends HTTP answers (status, body, more headers), the last of them repeatedly."""
     left = list(answers)
 
     def speak(connection: socket.socket) -> None:

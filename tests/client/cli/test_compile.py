@@ -1,4 +1,4 @@
-"""``python -m dither compile``: definitions as clients read them that know no TOML."""
+"""``python -m dither compile``: definitions for clients that cannot read TOML."""
 
 import json
 from datetime import date
@@ -149,7 +149,7 @@ def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> N
     ("epsilon", "cap", "reports"), [("1.0", None, None), ("1.0", "1.0", 1), ("0.1", "0.3", 2), ("0.3", "3.0", 10)]
 )
 def test_a_cap_allows_as_many_reports_as_the_ledger_pays_for(epsilon: str, cap: str | None, reports: int) -> None:
-    """Exactly: 0.1 as a double is more than a third of 0.3, and what a report costs is rounded up."""
+    """Count exactly: 0.1 as a double is more than a third of 0.3, and the cost of a report is rounded up."""
     capped = "" if cap is None else f"cap = {cap}\n"
     metric = parse_metrics(f'[metrics.m]\ntype = "boolean"\nepsilon = {epsilon}\n{capped}')["m"]
     compiled_reports = json.loads(compiled(metric))["reports"]
@@ -205,7 +205,7 @@ def test_all_refusals_are_named_together_and_nothing_is_written(
 
 
 def test_a_metric_compiles_once_the_advice_is_followed() -> None:
-    """Each refusal says what would be right, and it is."""
+    """Leaving out a refused key removes its refusal and no other."""
     with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
         compiled(parse_metrics(REFUSED)["lasting"])
     for key in ("period", "permanent_epsilon", "one_of", "mechanism"):

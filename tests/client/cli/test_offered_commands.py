@@ -1,4 +1,4 @@
-"""An app offers the commands itself: its user need not know where questions or state are kept."""
+"""Commands offered by an app itself: its user need not know where definitions or state are stored."""
 
 import json
 import os
@@ -108,7 +108,7 @@ def test_an_app_of_ten_lines_offers_the_commands(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no shell's pipes of this kind")
 def test_a_closed_pipe_ends_an_app_without_a_traceback(folder: Path) -> None:
-    """The pipe is closed before the first byte: a status of 1 and not a word, where Python would show a traceback."""
+    """If the pipe is closed before the first byte, the program exits with 1 and prints no traceback."""
     read, write = os.pipe()
     os.close(read)
     app = (

@@ -1,4 +1,4 @@
-"""Papers: each sentence follows from the settings that it names, and from no other; nothing is forgotten."""
+"""Papers: each sentence depends on exactly the settings that it names, and every setting is covered."""
 
 import re
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ DEFINITIONS = {
 
 
 TOTALS = ("All questions together", "Many reports of one person")
-"""A total that is capped does not depend on epsilon; one that is not does."""
+"""The total depends on epsilon only if the metric has no cap."""
 
 
 def drafts(operator: Operator = OPERATOR, definitions: str = METRICS) -> list[Draft]:
@@ -115,7 +115,7 @@ def sealed(other: dict[str, object]) -> tuple[Operator, str]:
 
 
 def changes() -> Iterator[tuple[str, set[Fact], set[Fact]]]:
-    """Yield each setting with the facts before and after it has another value."""
+    """Yield each setting with the facts before and after its value changes."""
     plain, shut = facts(), facts(*sealed({}))
     for key, others in OPERATORS.items():
         for other in others:
@@ -232,7 +232,7 @@ def test_a_relay_is_named_if_reports_are_sealed_and_only_then(relay: str, defini
 
 
 def filled(tmp_path: Path, **other: str) -> Path:
-    """Return an operator.toml: the example, with what stands in ``OPERATOR`` between its quotes."""
+    """Return an operator.toml: the example with the values of ``OPERATOR`` between its quotes."""
     text = Operator.example()
     for field in fields(Operator):
         value = other.get(field.name, str(getattr(OPERATOR, field.name)))

@@ -1,4 +1,4 @@
-"""``python -m dither test``: what it finds out about a collector, and how it says so."""
+"""``python -m dither test``: the checks of a collector and their reports."""
 
 import json
 import socket
@@ -204,7 +204,7 @@ def test_findings_fit_80_columns(metrics: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ["--endpoint", "ftp://example.org"],
         ["--endpoint", "https://example.org/a b"],

@@ -1,4 +1,4 @@
-"""A hostile collector gets neither time, memory nor the terminal of who tries it."""
+"""Probing a hostile collector is bounded in time and memory, and prints nothing raw to the terminal."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from dither.cli import probe
 
 
 def pouring(head: bytes, piece: bytes) -> Speak:
-    """Return a speaker that never ends, if it is let."""
+    """Return a script that sends without end until the client hangs up."""
 
     def speak(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -61,7 +61,7 @@ def dripping(connection: socket.socket) -> None:
 
 
 def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collector that answers at first and then no more holds up the metrics together, not each."""
+    """One deadline covers all metrics if a collector stops answering."""
     monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
     left = [answering((200, OPEN))]
 

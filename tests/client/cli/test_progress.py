@@ -1,4 +1,4 @@
-"""An audit takes long, and says how far it has come."""
+"""Progress of an audit, which takes long."""
 
 import io
 import os
@@ -53,7 +53,7 @@ def test_a_progress_that_nobody_can_see_any_more_stops_nothing() -> None:
 
 
 def test_control_c_ends_an_audit_and_leaves_the_terminal_as_it_was() -> None:
-    """Twenty seconds of silence made people believe that it hung."""
+    """Users took twenty seconds without output for a hang."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "dither", "audit", "--mechanism", "rappor", "--epsilon", "1"]
     with subprocess.Popen([*command, "--draws", "100000000"], stdout=theirs, stderr=theirs) as process:

@@ -1,4 +1,4 @@
-"""Results are written whole, or not at all."""
+"""Results are written completely, or not at all."""
 
 import os
 import stat

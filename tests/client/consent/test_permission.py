@@ -1,4 +1,4 @@
-"""Consent is to what was shown: by whom it may be overruled, and what it does not cover."""
+"""Consent covers what was shown: who may overrule it, and what it does not cover."""
 
 import dataclasses
 import os
@@ -181,7 +181,7 @@ def test_the_day_of_acceptance_is_kept_and_off_forgets_it(make: Make, folder: Pa
     assert [metric.since for metric in client.status().metrics] == [first, calendar.day]
     client.consent("off")
     assert [metric.since for metric in client.status().metrics] == [None, None]
-    assert client.pending() == [], "whoever said no is not asked again"
+    assert client.pending() == [], "a user who said no is not asked again"
     client.consent("on")
     assert [metric.since for metric in client.status().metrics] == [calendar.day, calendar.day]
 
@@ -241,5 +241,5 @@ def test_a_yes_to_a_relay_covers_nothing_without_one(make: Make, folder: Path) -
     client.record("mobile", True)
     assert client.pending() == list(METRICS)
     assert (client.status().withheld, client.status().queued) == (1, 0)
-    assert make(folder, mode=None, seal=KEYS["xwing"]).pending() == [], "another key of the collector asks nobody anew"
+    assert make(folder, mode=None, seal=KEYS["xwing"]).pending() == [], "another key needs no new consent"
     assert terms(MOBILE) != terms(sealing()["mobile"])

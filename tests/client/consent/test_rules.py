@@ -1,4 +1,4 @@
-"""Nothing is drawn, written or sent but by the user's leave."""
+"""Nothing is drawn, written or sent without the user's consent."""
 
 from pathlib import Path
 

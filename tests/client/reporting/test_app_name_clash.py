@@ -1,4 +1,4 @@
-"""Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
+"""Two apps of one name share consent and outbox: a clash is reported where it shows, and an update is no clash."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def warned(trouble: Mapping[str, int]) -> int:
 
 
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
-    """Return the client of a program that starts, on a device whose user said yes to all."""
+    """Return the client of a starting program on a device whose user consented to all metrics."""
     return make(folder, metrics=metrics, background=True, spread=1e6, mode=None, environ={"DITHER": "on"}, **other)
 
 
@@ -40,7 +40,7 @@ def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
 def test_version_that_comes_back_reveals_another_app_of_the_name(
     make: Make, calendar: Calendar, tmp_path: Path, background: bool
 ) -> None:
-    """An update is none, nor are programs of one app that ask different metrics."""
+    """Neither an update nor programs of one app with different metrics are a clash."""
     metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
     known_after = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
     for apps, known in known_after.items():
@@ -57,7 +57,7 @@ def test_version_that_comes_back_reveals_another_app_of_the_name(
 def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
     make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
+    """Both apps together report a metric once per period: the other's answer is ignored and counted."""
     for day in range(3):
         for app in (OURS, THEIRS):
             client = started(make, folder, app)

@@ -1,4 +1,4 @@
-"""Definitions that are kept compiled: believed only as this device and version wrote them, and never looser."""
+"""Cached compiled definitions: trusted only as this device and version wrote them, and never more permissive."""
 
 import errno
 import json
@@ -84,7 +84,7 @@ def definitions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(definitions: Path, folder: Path) -> Path:
-    """Return the file in which a device that said yes keeps its compiled definitions."""
+    """Return the file of compiled definitions of a device whose user consented."""
     for _ in range(2):
         client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
         client.consent("on")

@@ -1,4 +1,4 @@
-"""Answers that a device forms of its own events: their law, what stands on the disk, and one report per period."""
+"""Answers that a device derives from its events: their law, what the disk holds, and one report per period."""
 
 import re
 from binascii import crc32
@@ -87,7 +87,7 @@ def only(*names: str, **changes: object) -> dict[str, Metric]:
 
 
 def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[Any]]:
-    """Return what the waiting reports say, by metric: the middle of a number's range, a label, or the set's value."""
+    """Return what waiting reports say by metric: the middle of a number's range, a label, or a set's pattern."""
     said_by_metric: dict[str, list[Any]] = {}
     for body in client.preview():
         batch = Batch.decode(body)

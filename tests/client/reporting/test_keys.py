@@ -1,4 +1,4 @@
-"""A permanent answer is drawn once, for ever; different questions draw unrelated ones."""
+"""A permanent answer is drawn once and never again; different questions draw unrelated ones."""
 
 import dataclasses
 import os

@@ -1,4 +1,4 @@
-"""Caps and the change budget: what is used up is not spent again, and silence tells nothing of a value."""
+"""Caps and the change budget: a used-up budget is not spent again, and silence reveals nothing about a value."""
 
 import dataclasses
 import math
@@ -42,7 +42,7 @@ def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: St
 def test_the_status_says_that_a_cap_is_reached(
     make: Make, state: State, calendar: Calendar, cap: float | None, lifetime_cap: float
 ) -> None:
-    """As the client for JavaScript does: by the same word, from the first period that gets no report."""
+    """The state and the first period without a report are those of the JavaScript client."""
     client = make(state, metrics={"mobile": dataclasses.replace(MOBILE, cap=cap)}, lifetime_cap=lifetime_cap)
     states = []
     for _ in range(4):
@@ -115,7 +115,7 @@ def test_a_metric_with_permanent_draws_that_the_lifetime_cannot_pay_for_never_be
 
 
 def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
-    """What was spent is told as an upper bound: any of them may have been a charge of any metric."""
+    """The spend is an upper bound: any unreadable record may have been a charge of any metric."""
     ledger = Ledger()
     assert ledger.spent(MOBILE) == 0.0
     ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 7, 7, MOBILE.charge, 0.0))
@@ -225,7 +225,7 @@ def test_ledger_is_written_with_each_debit_twice() -> None:
 
 
 def test_first_value_is_paid_for_whatever_cannot_be_read() -> None:
-    """Its cap was claimed with the first report."""
+    """The first report claimed the cap for the first value."""
     ledger = Ledger()
     ledger.apply(debit_of(BROWSER, charges=0))
     ledger.apply(Hold(DAY, 100))

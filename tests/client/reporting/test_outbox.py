@@ -1,4 +1,4 @@
-"""The outbox is bounded, the journal stays small, and every bound is counted."""
+"""The outbox is bounded, the journal stays small, and every dropped report is counted."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ def entry(number: int, day: int = 1, size: int = 100, local: int = 0) -> Queued:
 
 
 def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
-    """Put entries in one by one, as the client does; return the batch ids that are left."""
+    """Add entries one by one, as the client does; return the remaining batch ids."""
     for entry in entries:
         outbox.apply(entry)
         for done in outbox.expired(today):
@@ -125,7 +125,7 @@ def test_running_client_compacts_its_journal_as_it_doubles(monkeypatch: pytest.M
 def test_no_record_waits_for_the_disk(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
+    """After consent, the worker does everything that waits for the disk."""
     monkeypatch.setattr("dither.reporting.journal._SLACK", 2000)
     synced: list[str] = []
     again = threading.Event()
@@ -246,7 +246,7 @@ def test_records_appended_while_a_draft_is_written_are_kept(
     calendar.pass_days(1)
     mark = first.journal.cursor.mark
     first.record("mobile", True)
-    assert first.journal.cursor.mark != mark, "it is compacted, because draws that were appended meanwhile follow a day"
+    assert first.journal.cursor.mark != mark, "it is compacted again, because later draws follow a day"
 
 
 def test_background_compaction_rests_ten_times_its_duration(
@@ -270,7 +270,7 @@ def test_background_compaction_rests_ten_times_its_duration(
     now[0] += 0.2
     assert [*due, journal.due] == [False, True]
     assert tidied(courteous=True)
-    assert tidied(courteous=False), "whoever asks for it himself does not wait"
+    assert tidied(courteous=False), "an explicit compaction does not wait"
 
 
 @pytest.mark.parametrize("pauses", [True, False])

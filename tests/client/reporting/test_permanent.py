@@ -1,4 +1,4 @@
-"""What a device remembers of its answers: one draw and one charge for what marks the same cells, and never a value."""
+"""What a device stores of its answers: one draw and one charge per set of marked cells, and never a value."""
 
 import dataclasses
 import hashlib
@@ -48,7 +48,7 @@ VALUES = [f"value {number}" for number in range(71)]
 
 
 def question(name: str, values: float = 1000) -> dict[str, Metric]:
-    """Return a metric that pays for so many values."""
+    """Return a metric whose cap pays for ``values`` values."""
     mechanism = MECHANISMS[name]
     metric = Metric("asked", StringQuestion() if mechanism.items.open else ChoiceQuestion(tuple(VALUES)), mechanism)
     return {"asked": dataclasses.replace(metric, cap=(values + 0.5) * metric.charge)}
@@ -76,7 +76,7 @@ def test_a_value_beyond_the_budget_repeats_the_last_draw(
     make: Make, state: State, calendar: Calendar, name: str
 ) -> None:
     """Three values that mark different cells, of which two are paid for; restarted and tidied after each report."""
-    for number in range(100):  # a metric whose cohort tells three values apart; seldom it is not the first
+    for number in range(100):  # a metric whose cohort separates three values; usually the first does
         metric = dataclasses.replace(question(name, values=2)["asked"], name=f"asked_{number}")
         metrics = {metric.name: metric}
         make(state, metrics=metrics)  # to whom the user says yes, and so a secret is drawn
@@ -120,7 +120,7 @@ def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
 
 
 def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
-    """Also by another process, which finds them; not on the same day, lest each new answer rewrites the journal."""
+    """Any process deletes the days, but not on the same day, because each new answer would rewrite the journal."""
     metrics = question("rappor")
     make(folder, metrics=metrics).record("asked", "value 3")
     beside = [type(record) for record in stored(folder)]
@@ -160,7 +160,7 @@ def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
 
 
 def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path: Path, calendar: Calendar) -> None:
-    """Also if the two devices' files were swapped, and whatever answer comes next."""
+    """A draw is refused also after another device's secret replaced the file, whatever the next answer."""
     metric = question("rappor")["asked"]
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     record = here.of(metric).kept(here.of(metric).tag(b"x"), here.of(metric).draw(b"x"))
@@ -208,7 +208,7 @@ def test_permanent_draw_is_recorded_unless_it_repeats_the_last_one() -> None:
 
 
 def test_the_bytes_of_keys_are_those_of_their_docstring() -> None:
-    """Computed here from hashlib alone, as a second implementation would; of all values, for most keep their symbol."""
+    """Compute them from hashlib alone, for all values, because most values keep their symbol."""
     metric, secret = question("local-hashing")["asked"], bytes(range(32))
     version = metric.version.encode()
 

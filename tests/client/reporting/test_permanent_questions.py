@@ -38,7 +38,7 @@ SECONDS = NumberQuestion(0, 60, False, "s")
 
 
 class Case(NamedTuple):
-    """A metric, answers to it, and how many keys they may have on a device, which for some depends on its hashes."""
+    """A metric, answers to it, and the possible numbers of their keys on a device (it may depend on hashes)."""
 
     metric: Metric
     answers: list[object]
@@ -101,7 +101,7 @@ def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> No
 
 
 def test_a_device_rounds_all_numbers_by_one_draw_and_devices_differ() -> None:
-    """Of 1,000 devices 700 are expected to round 0.7 of a step up; the secrets are fixed, and 76 are 5.2 deviations."""
+    """700 of 1,000 devices are expected to round 0.7 of a step up; 76 are 5.2 deviations, and the secrets are fixed."""
     metric = number(2, 16).metric
     step, up = 60 / 32, 0
     for device in range(1000):
@@ -163,7 +163,7 @@ def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, cale
 
 
 def test_a_usual_sketch_keeps_what_it_drew_in_few_bytes(make: Make, folder: Path, calendar: Calendar) -> None:
-    """The key is a bucket, and not the 20,000 points of its hyperplane."""
+    """The stored key is a bucket, not the 20,000 points of its hyperplane."""
     metric = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 2.0))
     client = make(folder, metrics={"listed": metric})
     for answer in ("Chrome", "Firefox", "Chrome"):

@@ -1,4 +1,4 @@
-"""A mistaken answer is told to the developer and reported like any other: silence never depends on the value."""
+"""A mistaken answer is logged for the developer and reported like any other: silence never depends on the value."""
 
 import dataclasses
 from contextlib import nullcontext
@@ -37,7 +37,7 @@ def test_mistakes_of_many_types_do_not_fill_a_log(make: Make, caplog: pytest.Log
         client.record("mobile", type(f"T{number}", (), {})())
     assert len(caplog.messages) == 20
     client.record("theme", [])
-    assert len(caplog.messages) == 21, "the first of a metric is told nevertheless"
+    assert len(caplog.messages) == 21, "the first mistake of a metric is logged nevertheless"
 
 
 def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""What is sealed opens to the very row that would have been sent, for whoever has the key, and in its pool."""
+"""A sealed report opens to the row that would have been sent in the clear, with its key and in its pool only."""
 
 import dataclasses
 import os
@@ -78,7 +78,7 @@ RFC = {
 
 
 def test_the_package_seals_as_the_rfc_says() -> None:
-    """It takes no ``aad``, as the vector has: so the vector's key and nonce are checked with it, and used without."""
+    """Check the vector's key and nonce with its ``aad``, then seal without, because reports have none."""
     rfc = {name: bytes.fromhex(text) for name, text in RFC.items()}
     aead = ChaCha20Poly1305(rfc["key"])
     assert aead.encrypt(rfc["nonce"], rfc["text"], rfc["aad"]) == rfc["sealed"]
@@ -112,7 +112,7 @@ def test_sealing_twice_shares_no_bytes() -> None:
 
 @needs_fork
 def test_sealing_in_forked_children_shares_no_bytes() -> None:
-    """Two rows under one key of HPKE's would be read by their difference."""
+    """Two rows under one HPKE key would reveal their difference."""
     sealer(KEY)
     reading, writing = os.pipe()
     for _ in range(3):
@@ -130,7 +130,7 @@ def test_sealing_in_forked_children_shares_no_bytes() -> None:
 
 
 def pair(metric: Metric, item: Any, seed: bytes, stratum: str | None, suite: str) -> tuple[bytes, bytes]:
-    """Return the body in the clear and the sealed one of one draw."""
+    """Return the body in the clear and the sealed body of the same draw."""
     keys = Keys(bytes(32))
     clear, shut = (
         build(variant, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body

@@ -1,4 +1,4 @@
-"""Strata of reports: where an attribute comes from, what is told of it, and what does not depend on it."""
+"""Strata of reports: where an attribute comes from, what is logged about it, and what does not depend on it."""
 
 import dataclasses
 from typing import Any
@@ -52,7 +52,7 @@ def test_what_is_given_with_an_answer_goes_before_what_the_client_was_made_with(
 
 
 def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar: Calendar) -> None:
-    """The body is built once: retries, and the next run in another stratum, send the same bytes."""
+    """Retries, and the next run in another stratum, send the same bytes."""
     state, script = dither.MemoryState(), Script([503])
     first = made(make, state=state, strata=LINUX, transport=script)
     first.record("theme", "dark")
@@ -157,7 +157,7 @@ def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, cap
 
 
 class Loud(str):
-    """A name that runs code of the app's when it is compared."""
+    """A name that runs code of the app when it is compared."""
 
     __slots__ = ()
     __hash__ = str.__hash__

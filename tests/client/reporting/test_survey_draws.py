@@ -1,4 +1,4 @@
-"""Surveys on a device: one question a period, drawn from its secret, whatever is answered, and never two."""
+"""Surveys on a device: one question per period, drawn from its secret independently of all answers."""
 
 import dataclasses
 from collections import Counter
@@ -79,7 +79,7 @@ def test_one_question_is_answered_and_the_others_are_counted(make: Make, calenda
 
 @pytest.mark.parametrize("order", [LOOKS.metrics, LOOKS.metrics[::-1]])
 def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
-    """One secret, however it is answered: the same question."""
+    """The same secret draws the same question, whatever the answers."""
     drawn = set()
     for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
         client = make(
@@ -104,7 +104,7 @@ def test_survey_asks_once_per_period(make: Make, calendar: Calendar, period: str
 
 
 def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknown_metric(make: Make) -> None:
-    """A metric that the program does not know may have been of a daily survey, but not of one that is asked once."""
+    """An unknown metric may have belonged to a daily survey, but not to a survey that is asked once."""
     for _ in range(10):
         state = dither.MemoryState("on")
         gone = dataclasses.replace(FONT, name="gone")
@@ -115,7 +115,7 @@ def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknow
 
 
 def test_no_second_question_is_answered_after_an_update_within_a_period(make: Make, calendar: Calendar) -> None:
-    """Whatever list the app had before: of the metrics that it still asks, and of one that it does not ask any more."""
+    """The app's earlier list may hold metrics that it still asks and one that it no longer asks."""
     for day in range(30):
         for before, after in (
             (("font", "mobile"), LOOKS.metrics),

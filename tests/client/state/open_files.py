@@ -1,4 +1,4 @@
-"""Open files as Windows has them: none can be deleted, or replaced, or renamed."""
+"""Open files as on Windows: they cannot be deleted, replaced or renamed."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ __all__ = ["as_on_windows"]
 
 
 def as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse what Windows refuses for files that this process has open."""
+    """Refuse the operations that Windows refuses on files that this process has open."""
     for name, paths in (("unlink", 1), ("remove", 1), ("replace", 2), ("rename", 2)):
         monkeypatch.setattr(f"os.{name}", _guarded(getattr(os, name), paths))
 

@@ -1,4 +1,4 @@
-"""A clock that was ahead: it neither silences a device for years nor gains it reports; what was spent stays spent."""
+"""A clock that was ahead neither silences a device for years nor yields more reports; what was spent stays spent."""
 
 from collections import defaultdict
 from datetime import date, timedelta
@@ -24,7 +24,7 @@ def period(metric: Metric, day: int) -> int:
 
 
 class Device:
-    """A ledger, and what a device does with it on each day that its clock shows; no metric is ever capped."""
+    """A ledger and a device that uses it on each day that its clock shows; no metric has a cap."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -34,7 +34,7 @@ class Device:
         self.shown: dict[str, set[int]] = defaultdict(set)
 
     def live(self, day: int, *, restart: bool = False) -> None:
-        """Live through a moment at which the clock shows ``day``; check all that must hold at every moment."""
+        """Run the device while the clock shows ``day``; check all that must hold at every moment."""
         if restart:
             ledger, before = Ledger(), self.ledger
             for record in before.records():
@@ -67,7 +67,7 @@ class Device:
         assert all(later >= earlier for later, earlier in zip(now, counted, strict=True))
 
     def check(self) -> None:
-        """Check what must hold in the end."""
+        """Check what must hold at the end."""
         assert len(self.reports["survey"]) <= 1
         for metric in (MOBILE, WEEKLY, BROWSER):
             assert self.ledger.reports(metric) == len(self.reports[metric.name])
@@ -266,7 +266,7 @@ def test_a_correction_is_remembered_by_the_journal(make: Make, folder: Path, cal
 
 
 def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Make, folder: Path) -> None:
-    """It asked for the day before it was stopped, and finds marks of days to come when it goes on."""
+    """The process read the day before it was stopped, and finds marks of later days when it continues."""
     now, stale = Calendar(), Calendar()
     days = [stale.day]
     stopped = make(folder, today=lambda: days.pop() if days else now.day)

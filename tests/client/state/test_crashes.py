@@ -1,4 +1,4 @@
-"""A process dies between any two system calls: what ``record`` returned from is kept, and nothing is reported twice."""
+"""Death of a process between any two system calls: every recorded answer is kept, and nothing is reported twice."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def die_at(number: int) -> None:
 
 
 def live(folder: Path, number: int, pipe: int) -> NoReturn:
-    """Be a process that records three answers and sends them, notes each in a pipe, and dies at some system call."""
+    """Record three answers, send them, note each in a pipe, and die at the ``number``-th system call."""
     write = os.write
     die_at(number)
 
@@ -98,7 +98,7 @@ def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkey
 
 
 def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
-    """Assert what must hold after a death: what was acknowledged is there, once, and the next start is healthy.
+    """Check the state after a death: every acknowledged answer is there once, and the next start is healthy.
 
     A report that never left does not count as sent.
     """
@@ -141,7 +141,7 @@ epsilon = 20.0
 
 
 def live_for_events(folder: Path, number: int, pipe: int) -> NoReturn:
-    """Be a process that adds events in two weeks, notes each in a pipe, and dies at some system call."""
+    """Add events in two weeks, note each in a pipe, and die at the ``number``-th system call."""
     write, calendar = os.write, Calendar()
     die_at(number)
     client = dither.Client(

@@ -1,4 +1,4 @@
-"""Whatever happens to the state, the host does not notice, and no permanent answer is drawn twice."""
+"""Faults of the state never reach the host, and no permanent answer is drawn twice."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
 
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare the disk in tests that go through thousands of states."""
+    """Skip fsync in tests that go through thousands of states."""
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 
@@ -46,7 +46,7 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def near_line_ends(data: bytes) -> list[int]:
-    """Return the positions around each end of a line, and every 41st: damage within a line is of one kind."""
+    """Return the positions around each line end, and every 41st, because damage within a line has one effect."""
     ends = [position for position, byte in enumerate(data) if byte == ord("\n")]
     near = {end + offset for end in ends for offset in (-1, 0, 1, 2)}
     return sorted((near | set(range(0, len(data), 41))) & set(range(len(data))))
@@ -67,7 +67,7 @@ def flips(data: bytes, positions: list[int]) -> Iterator[bytes]:
 
 
 def reports_today(bodies: list[bytes], name: str, journal: bytes) -> int:
-    """Count the reports of a metric but those of yesterday: to send one again is harmless, for it counts once."""
+    """Count the reports of a metric without yesterday's, which count once if they are sent again."""
     batches = [Batch.decode(body) for body in bodies]
     return sum(batch.metric == name and f"done {batch.batch}".encode() not in journal for batch in batches)
 
@@ -78,7 +78,7 @@ def reports_today(bodies: list[bytes], name: str, journal: bytes) -> int:
 def test_any_damage_to_the_journal_costs_at_most_reports(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], damage: Damage, where: Where
 ) -> None:
-    """Damage at every byte takes 20 s of processor time: that is slow."""
+    """Damage at every byte is slow: it takes 20 s of processor time."""
     journal = used["journal"]
     debited = {name: journal.rindex(b"debit %s" % name.encode()) for name in NAMES}
     cohort = Keys(bytes.fromhex(used["secret"].split()[2].decode())).of(BROWSER).cohort

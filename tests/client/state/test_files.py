@@ -1,4 +1,4 @@
-"""Names and contents of files as systems have them that the suite does not run on: Windows and macOS."""
+"""File names and contents on systems that the suite does not run on: Windows and macOS."""
 
 import errno
 import os
@@ -72,7 +72,7 @@ def test_sync_calls_fsync_on_other_systems(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_concurrent_replacements_leave_one_complete_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As threads do, interpreters of one process, and containers, whose processes have the same number."""
+    """Threads, subinterpreters and containers replace files concurrently under the same process id."""
     path, fsync = str(tmp_path / "consent"), os.fsync
 
     def replace_again(descriptor: int) -> None:

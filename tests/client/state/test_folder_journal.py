@@ -1,4 +1,4 @@
-"""The journal stays open between calls: it is told from other files, followed when it is replaced, and given up."""
+"""The journal stays open between calls: its descriptor is verified, replaced with the file, and closed in time."""
 
 import gc
 import os
@@ -20,20 +20,20 @@ fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is
 
 @pytest.fixture(autouse=True)
 def _quick_collection() -> Iterator[None]:
-    """Let the collector look at what a test makes, and not at all that the suite has imported."""
+    """Let garbage collections skip everything that the suite has imported."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 def open_files() -> int:
-    """Return how many descriptors this process has, without those of what was dropped."""
+    """Return how many descriptors this process has open, after a garbage collection."""
     gc.collect()
     return len(list(Path("/dev/fd").iterdir()))
 
 
 def number_of(folder: Path) -> int:
-    """Return the descriptor under which this process has the journal open, once."""
+    """Return the only descriptor under which this process has the journal open."""
     journal, numbers = (folder / "journal").stat(), map(int, os.listdir("/dev/fd"))  # noqa: PTH208 - numbers, no paths
     (number,) = (number for number in numbers if is_open(number) and os.path.samestat(os.fstat(number), journal))
     return number
@@ -105,7 +105,7 @@ def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calen
 
 @pytest.mark.parametrize("name", ["lock", "journal"])
 def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
-    """Whoever gets the lock of a file that was deleted meanwhile holds nothing: others lock another one."""
+    """The lock of a file that was deleted while waiting protects nothing, because others lock a new file."""
     first, other = FolderState(folder), FolderState(folder)
     first.acquire()
     first.append([Corrected(1)])
@@ -158,7 +158,7 @@ def test_journal_works_where_open_files_cannot_be_replaced(
         first.journal.compact()
         calendar.pass_days(1)
     with (folder / "journal").open("ab") as journal:
-        journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
+        journal.write(b"nonsense\n")  # so that the next client rewrites it under its lock
     for status in (other.status(), first.status()):
         assert (status.queued, status.trouble) == (10, {})
     assert b"nonsense" not in (folder / "journal").read_bytes()
@@ -210,4 +210,4 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     again = make(folder, mode=None)
     assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
     compact(folder, calendar)
-    assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"
+    assert make(folder, mode=None).status().sent == 2, "the rewritten journal is shorter and complete"

@@ -1,4 +1,4 @@
-"""Files of the state folder that somebody forged cost a few megabytes, stop no host and open no metric."""
+"""Forged files of the state folder cost a few megabytes, stop no host and enable no metric."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ from dither_shared import parse_metrics
 
 MEGABYTE = 1 << 20
 FORGED, BOUND = 12 * MEGABYTE, 14 * MEGABYTE
-"""Bytes of a forged journal, and those that a client may have allocated at a time while it reads one."""
+"""Bytes of a forged journal, and the most that a client may have allocated while reading one."""
 
 DAY = Calendar().day.toordinal()
 LEDGER: dict[str, Callable[[int], Record]] = {
@@ -57,7 +57,7 @@ DAMAGE: dict[str, Callable[[int], bytes]] = {
 
 
 def but_few_slow(kinds: Mapping[str, object], *quick: str) -> list[object]:
-    """Return the kinds as parameters, all slow but ``quick`` ones: each takes 1 to 3 s of processor time."""
+    """Return the kinds as parameters; all but the ``quick`` ones are slow (1 to 3 s of processor time each)."""
     return [pytest.param(kind, marks=[] if kind in quick else [pytest.mark.slow]) for kind in kinds]
 
 
@@ -98,7 +98,7 @@ def forge(path: Path, line: Callable[[int], bytes]) -> None:
 
 
 def use(client: dither.Client) -> None:
-    """Call what programs and settings pages call; none of it may raise."""
+    """Make the calls of programs and settings pages, none of which may raise."""
     for _ in range(2):
         client.record("mobile", True)
         client.record("browser", "firefox")
@@ -110,7 +110,7 @@ def use(client: dither.Client) -> None:
 
 @pytest.fixture
 def used(make: Make, folder: Path, calendar: Calendar) -> Path:
-    """A folder whose metric has reported, on the day after."""
+    """Return a folder whose metric reported the day before."""
     make(folder).record("mobile", True)
     calendar.pass_days(1)
     return folder
@@ -128,7 +128,7 @@ def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, ma
     client.forget()
     client.consent("on")
     client.record("mobile", True)
-    assert len(client.preview()) == 1, "the user can begin anew"
+    assert len(client.preview()) == 1, "the user can start over"
 
 
 @pytest.mark.parametrize("kind", but_few_slow(OUTBOX, "reports"))

@@ -1,4 +1,4 @@
-"""A state folder that somebody has tampered with, or that grew without measure, costs no time and no exit."""
+"""A state folder that was tampered with or grew without bound neither delays nor ends the program."""
 
 import os
 import sys
@@ -46,7 +46,7 @@ def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPat
 
 
 def test_outbox_may_grow_while_it_is_listed() -> None:
-    """Another thread adds reports while a user looks at those that wait."""
+    """Another thread adds reports while a user views the waiting ones."""
     outbox, looking = Outbox(), False
 
     class Adding(Queued):

@@ -1,4 +1,4 @@
-"""A process that is stopped while it holds a lock: no flush says yes, and whoever asks learns who holds it."""
+"""A process is stopped while it holds a lock: flush fails, and the status names the holder."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def stop(folder: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
 
 def long_ago(folder: Path) -> None:
-    """Let whoever holds the right to send have taken it an hour ago."""
+    """Date the sending lock's acquisition an hour back."""
     pid, since = map(int, (folder / "sending").read_text().split())
     (folder / "sending").write_text(f"{pid} {since - 3600}\n")
 
@@ -65,7 +65,7 @@ def test_a_flush_says_yes_only_if_the_state_can_be_read(
     client.record("theme", "dark")
     process.kill()
     process.wait()
-    assert not client.flush(60), "an answer was lost meanwhile"
+    assert not client.flush(60), "an answer was lost while the lock was held"
     assert client.status().queued == 0
     assert client.flush(60)
 
@@ -117,7 +117,7 @@ def test_status_names_the_process_that_blocks_uploads(
     for status in (client.status(), *(parts.status() for parts in others)):
         assert status.held_up.startswith(words)
         assert status.trouble == {}
-    assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"
+    assert [message.startswith(words) for message in caplog.messages] == [True], "one a day for all clients together"
     capsys.readouterr()
     definitions = folder.parent / "metrics.toml"
     definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')

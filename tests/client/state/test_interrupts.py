@@ -1,4 +1,4 @@
-"""An exception may come out of the host's signal handler between any two steps: it leaves nothing held or unpaid."""
+"""An exception of the host's signal handler between any two steps leaves no lock held and no report unpaid."""
 
 import inspect
 import sys
@@ -20,7 +20,7 @@ _WATCHED = {"journal.py", "locks.py", "files.py", "folder.py", "recorder.py"}
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt before a step: the ``number``-th line, or byte code, of the client's own modules."""
+    """Raises KeyboardInterrupt before the ``number``-th line, or byte code, of the client's own modules."""
 
     def __init__(self, number: int, *, opcodes: bool) -> None:
         self.left = number
@@ -39,11 +39,11 @@ class Interrupt:
 
 
 def interrupted(number: int, work: Callable[[], object], *, opcodes: bool) -> KeyboardInterrupt | None:
-    """Return the exception that was raised before a step, with the frames that it went through; None at the end."""
+    """Return the exception that was raised, with the frames that it passed, or None if the call had fewer steps."""
     before, interrupt = sys.gettrace(), Interrupt(number, opcodes=opcodes)
     here = inspect.currentframe()
     assert here is not None
-    here.f_trace_opcodes = opcodes  # or Python 3.12.1 tells of byte codes only from the second settrace on
+    here.f_trace_opcodes = opcodes  # without it Python 3.12.1 traces byte codes only from the second settrace on
     sys.settrace(interrupt)
     try:
         work()
@@ -95,7 +95,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     }
     paid, queued = paid_and_queued(folder)
     assert paid == queued
-    assert set(paid.values()) == {1}, "each answer once, whether the program was told so or not"
+    assert set(paid.values()) == {1}, "each answer once, whether its call returned or not"
 
 
 def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A record reads back as it was written, whatever a body holds."""
+"""A journal record is read back as it was written, whatever its body holds."""
 
 from dither.state.journal_records import Debit, Done, Queued, from_line, from_lines, to_line
 from dither_shared import Batch

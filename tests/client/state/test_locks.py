@@ -1,4 +1,4 @@
-"""Locks as Windows has them, tried wherever locks belong to an open file: a stand-in for ``msvcrt`` takes its place."""
+"""Locks as on Windows, by a stand-in for ``msvcrt`` on systems where locks belong to an open file."""
 
 import errno
 import importlib.util
@@ -20,7 +20,7 @@ LONGEST = 1 << 20
 
 
 class Locking(SimpleNamespace):
-    """``msvcrt.locking``: of bytes from where the descriptor stands, and refused if there is nothing to unlock."""
+    """``msvcrt.locking``: locks bytes from the descriptor's position, and refuses to unlock what is not locked."""
 
     LK_NBLCK, LK_UNLCK = 2, 0
 

@@ -1,4 +1,4 @@
-"""A secret that is lost is not silently drawn anew: the user is asked again, and what was spent stays spent."""
+"""A lost secret is not silently replaced: the user is asked again, and what was spent stays spent."""
 
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folde
 
 
 def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the choice and the secret: nothing was drawn, and nobody can tell that from a loss."""
+    """Death between the choice and the secret: nothing was drawn, but it looks like a lost secret."""
     monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
     make(folder)
     monkeypatch.undo()
