@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 
     answer: dither.Answer
     seconds: float = 0.0
-    """How long it takes over it."""
+    """The seconds that its answer takes."""
 
 
 class Seen(NamedTuple):
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     moment: float
     end: float
     until: float
-    """Until when it asked not to hear of this report again."""
+    """The end of the wait that it asked for this report."""
 
 
 Plan = Callable[[str, int, random.Random], Reply]
@@ -44,7 +44,7 @@ Plan = Callable[[str, int, random.Random], Reply]
 
 
 class Collector:
-    """Follows a plan, and keeps what it sees."""
+    """A collector that follows a plan and records the uploads that it sees."""
 
     def __init__(self, plan: Plan, seeded: random.Random) -> None:
         self.seen: dict[str, dict[str, list[Seen]]] = {"mobile": defaultdict(list), "theme": defaultdict(list)}
@@ -62,7 +62,7 @@ class Collector:
 
 
 class Device:
-    """The client's own parts, with a clock that stands still but for the collector's answers."""
+    """The client's own parts, with a clock that only the collector's answers move."""
 
     def __init__(self, kind: type[UploadSchedule], collector: Collector, seeded: random.Random) -> None:
         self.now = 0.0
@@ -83,7 +83,7 @@ class Device:
 
 
 class Together(UploadSchedule):
-    """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
+    """A wrong client: a hold of one report silences its device, and missed reports leave at once."""
 
     def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:
         again = super().put_off(entry, retry_after, window)
@@ -97,14 +97,14 @@ class Together(UploadSchedule):
 
 
 class Waiting(UploadSchedule):
-    """What must not be either: what became due while another was on its way leaves when that one's answer comes."""
+    """A wrong client: a report that became due during another's upload leaves when that upload's answer comes."""
 
     def redraw_missed(self) -> None:
         pass
 
 
 def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collector, dict[str, str]]:
-    """Let a fleet run; return what the collector saw, and which batch goes with which."""
+    """Run a fleet; return what the collector saw, and which batches belong together."""
     seeded = random.Random(seed)
     collector = Collector(plan, seeded)
     devices = [Device(kind, collector, seeded) for _ in range(DEVICES)]
@@ -120,31 +120,31 @@ def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collecto
 
 
 Score = Callable[[list[Seen], list[Seen]], float]
-"""How well two series of uploads go together; more is better."""
+"""How well two series of uploads match; more is better."""
 
 
 def silence(first_series: list[Seen], second_series: list[Seen]) -> float:
-    """While the one is asked to wait, the other is not heard of."""
+    """Score that the second report stays away while the first is asked to wait."""
     return -sum(first.end < second.moment < first.until for first in first_series for second in second_series)
 
 
 def resuming(first_series: list[Seen], second_series: list[Seen]) -> float:
-    """The other is heard of soon after the one was to come again."""
+    """Score that the second report comes soon after the first was to come again."""
     return max((-abs(second.moment - first.until) for first in first_series for second in second_series), default=-1e9)
 
 
 def following(first_series: list[Seen], second_series: list[Seen]) -> float:
-    """The other comes as soon as the one has its answer."""
+    """Score that the second report comes as soon as the first has its answer."""
     return sum(0 <= second.moment - first.end < 2 for first in first_series for second in second_series)
 
 
 def excluding(first_series: list[Seen], second_series: list[Seen]) -> float:
-    """The other does not come while the one waits for its answer."""
+    """Score that the second report stays away while the first waits for its answer."""
     return -sum(first.moment < second.moment < first.end for first in first_series for second in second_series)
 
 
 def side_by_side(first_series: list[Seen], second_series: list[Seen]) -> float:
-    """The two come close to each other, again and again."""
+    """Score that the two reports repeatedly come close to each other."""
     return -sum(min(abs(second.moment - first.moment) for second in second_series) for first in first_series)
 
 
@@ -152,7 +152,7 @@ SCORES: tuple[Score, ...] = (silence, resuming, following, excluding, side_by_si
 
 
 def matched(collector: Collector, pairs: dict[str, str], score: Score, seeded: random.Random) -> int:
-    """Return how many reports are given the right partner; among equals any is taken."""
+    """Return how many reports are matched with their partner; ties are broken at random."""
     right = 0
     for device, partner in pairs.items():
         series = collector.seen["mobile"][device]

@@ -75,7 +75,7 @@ def top_one(metric: Metric, uploads: int, devices: int = 1000, *, lasting: bool 
 
 
 class Linked(NamedTuple):
-    """The shares of later reports whose earlier one is found: by content, by place, by content and then by place."""
+    """Shares of later reports whose earlier one is found: by content, by place, by content and then by place."""
 
     content: float
     place: float
@@ -105,25 +105,25 @@ def _similar(later: Matrix, earlier: Matrix) -> Matrix:
 
 
 def _best(similar: "np.ndarray[Any, Any]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Return which earlier ones, for each later one, are the most similar."""
+    """Return for each later profile which earlier ones are the most similar."""
     best: np.ndarray[Any, np.dtype[np.bool_]] = similar >= similar.max(axis=1, keepdims=True) - 1e-9
     return best
 
 
 def _right(best: "np.ndarray[Any, np.dtype[np.bool_]]", right: "np.ndarray[Any, np.dtype[np.intp]]") -> float:
-    """Return how often the right one is named: of those that are equally good the adversary takes any."""
+    """Return how often the right profile is named; the adversary breaks ties at random."""
     return float((best[np.arange(len(right)), right] / best.sum(axis=1)).mean())
 
 
 def _profile(metric: Metric, keys: Keys | None, uploads: int) -> Matrix:
-    """Return what a series of uploads shows: how often each cell was reported, cohort by cohort."""
+    """Return the profile of a series of uploads: how often each cell was reported, by cohort."""
     entropy = SystemEntropy()
     bodies = [_body(metric, keys or Keys(entropy.take(32))) for _ in range(uploads)]
     return sum((_cells(metric, Batch.decode(body).reports) for body in bodies), np.zeros(()))
 
 
 def _body(metric: Metric, keys: Keys) -> bytes:
-    """Return what a device uploads; all have the same answer."""
+    """Return the uploads of a device; all devices have the same answer."""
     return build(metric, 1 if metric.mechanism.size else b"firefox", keys, SystemEntropy(), 1, local=False).body
 
 

@@ -1,4 +1,4 @@
-"""Peers with a script, on loopback: what a hostile collector may do at a socket, and what it noticed."""
+"""Scripted peers on loopback: what a hostile collector may do at a socket, and what it observes."""
 
 import shutil
 import socket
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Peer:
-    """Answers each connection by ``say``, and counts what it could say before the client hung up."""
+    """Answers each connection by ``say``, and counts the bytes sent before the client hung up."""
 
     def __init__(self, say: Say, listener: socket.socket, context: ssl.SSLContext | None) -> None:
         self._address = listener.getsockname()
@@ -52,7 +52,7 @@ class Peer:
         return f"{'https' if self._context else 'http'}://localhost:{self.port}"
 
     def pour(self, connection: socket.socket, piece: bytes, total: float = float("inf")) -> None:
-        """Say ``piece`` again and again."""
+        """Send ``piece`` repeatedly."""
         while self.said < total:
             self.said += connection.send(piece)
 
@@ -64,7 +64,7 @@ class Peer:
         pause: float = 0.01,
         clock: "Clock | None" = None,
     ) -> None:
-        """Say a byte now and then, and let a second pass on a clock with each."""
+        """Send a byte now and then, and let a second pass on a clock with each."""
         for number in range(int(PATIENCE / pause)):
             connection.sendall(piece[number % len(piece) :][:1])
             self.said += 1
@@ -119,7 +119,7 @@ def request_of(connection: socket.socket) -> bytes:
 
 
 def saying(*words: bytes) -> Callable[["Peer", socket.socket], None]:
-    """Return what a peer does that reads a request and says ``words``."""
+    """Return a script that reads a request and sends ``words``."""
 
     def say(_: "Peer", connection: socket.socket) -> None:
         request_of(connection)

@@ -1,4 +1,4 @@
-"""The core of a client: put together once, also where the app made a mistake."""
+"""The core of a client: built once, also if the app made a mistake."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""What went wrong with the state says where, in log, status and commands; and never quotes a value."""
+"""Failures of the state name the path in log, status and commands, and never quote a value."""
 
 import errno
 import os

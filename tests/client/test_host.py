@@ -1,4 +1,4 @@
-"""The host never notices: mistakes are counted, logged once without a value, and raised only if it asked for that."""
+"""The host is never disturbed: mistakes are counted, logged once without a value, and raised only in ``strict``."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What joins two uploads of a device: nothing, or the permanent draw alone."""
+"""Two uploads of a device are linked by nothing, or by the permanent draw alone."""
 
 from client.linkage import QUESTIONS, top_one, top_one_relayed
 
@@ -16,7 +16,7 @@ def test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one() -> None:
 
 
 def test_over_a_relay_nothing_joins_the_reports_of_two_days_but_a_permanent_draw() -> None:
-    """By guessing one of 200 is right on average, and 10 with a probability of 1.2e-7 (Poisson's law), six times."""
+    """Guessing finds 1 of 200 on average, and 10 with a probability of 1.2e-7 (Poisson's law), in six trials."""
     for name, metric in QUESTIONS.items():
         if metric.mechanism.permanent_ratio is None:
             assert max(top_one_relayed(metric, 200)) < 0.05, name

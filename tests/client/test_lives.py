@@ -1,4 +1,4 @@
-"""What a process may do to its telemetry: fork a thousand times, close its files, exit, run an event loop."""
+"""Processes that fork a thousand times, close the client's files, exit, or run an event loop."""
 
 import multiprocessing
 import os
@@ -157,7 +157,7 @@ sys.exit(3)
 
 
 VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"]
-"""What threads may do at exit changed in 3.12 and again in 3.13; a program of each takes half a second."""
+"""Versions that differ in what threads may do at exit (changed in 3.12 and 3.13); each program takes 0.5 s."""
 
 
 def python_of(version: str) -> str:

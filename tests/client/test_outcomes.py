@@ -1,4 +1,4 @@
-"""An outcome answers whether a piece of work succeeded."""
+"""An outcome records whether a piece of work succeeded."""
 
 import asyncio
 

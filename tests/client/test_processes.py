@@ -1,4 +1,4 @@
-"""Forks, threads, processes that die, and what an import costs."""
+"""Forks, threads, dying processes, and the cost of an import."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ needs_posix = pytest.mark.skipif(os.name != "posix", reason="signals, modes and 
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a Python that knows the standard library and these two floors, and nothing else."""
+    """Run a program in a Python that has only the standard library and the project's two device packages."""
     prelude = f"import sys; sys.path[:0] = {FLOORS!r}\n"
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", prelude + program, *arguments],
@@ -160,7 +160,7 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
 
 
 class Holding(Calendar):
-    """A calendar that stops the thread ``held_by``, which looks at it while it holds the journal."""
+    """A calendar that stops the thread ``held_by`` when it reads the date while holding the journal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -
     handled = [lambda: client.record("theme", "dark")]
 
     class Interrupted(Calendar):
-        """A calendar during whose reading a signal comes: in a transaction it is read by who holds the journal."""
+        """A calendar whose reading is interrupted by a signal; in a transaction the holder of the journal reads it."""
 
         def __call__(self) -> date:
             while recorded and handled:

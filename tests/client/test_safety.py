@@ -1,4 +1,4 @@
-"""Calls by the thousand under every fault: the host never notices, and nothing grows.
+"""Thousands of calls under every fault never disturb the host, and nothing grows.
 
 ``DITHER_TEST_CALLS`` sets how many calls each fault sees: 1,000,000 before a release, a few thousand here.
 """
@@ -23,7 +23,7 @@ CALLS = int(os.environ.get("DITHER_TEST_CALLS", "3000"))
 
 
 class Spiteful(str):
-    """A string that fails whenever it is looked at."""
+    """A string that fails at every access."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Spiteful(str):
 
 
 class Liar:
-    """An object that does not say what it is."""
+    """An object that lies about its type."""
 
     def __getattribute__(self, name: str) -> NoReturn:
         raise RecursionError
@@ -45,7 +45,7 @@ class Liar:
 
 
 def odd_values() -> Iterator[object]:
-    """Yield answers that are none, for ever, the same ones every time."""
+    """Yield invalid answers without end, in the same order every time."""
     seeded = random.Random(7)
     odd: list[object] = [
         None,
@@ -67,7 +67,7 @@ def odd_values() -> Iterator[object]:
 
 
 def bombard(client: dither.Client, calendar: Calendar, calls: int = CALLS) -> None:
-    """Record odd values, and good ones, for metrics that are and that are not; now and then a day passes."""
+    """Record invalid and valid values for known and unknown metrics; now and then a day passes."""
     names: list[object] = [*METRICS, "nothing", "", None, 3, [], Spiteful("theme"), "x" * 10_000]
     values = odd_values()
     for call in range(calls):

@@ -1,4 +1,4 @@
-"""Sealed reports from an answer to a relay: what is kept, what leaves, and what happens where nothing can be sealed."""
+"""Sealed reports from an answer to a relay: what is stored, what is sent, and what happens if sealing is impossible."""
 
 import base64
 import dataclasses
@@ -28,7 +28,7 @@ from dither_shared.sealed import Pool, SealedReport, pool_period
 
 WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
 NO_KEM = str(SealKey(SUITES["xwing"], bytes([255] * 1184 + [9] * 32)))
-"""A key that looks like one, but no ML-KEM takes its coefficients."""
+"""A key of the right form whose coefficients ML-KEM refuses."""
 
 
 def files_of(folder: Path) -> bytes:
@@ -36,7 +36,7 @@ def files_of(folder: Path) -> bytes:
 
 
 def holds(folder: Path, row: bytes) -> bool:
-    """Return whether a row stands in any file of a state, whichever way it is written."""
+    """Return whether any file of a state holds a row, in bytes, hexadecimal or base64."""
     written, text = files_of(folder), base64.b64encode(row).rstrip(b"=")
     pieces = [text[start : start + 40] for start in range(0, len(text) - 40, 40)]
     return any(form in written for form in (row, row.hex().encode(), *pieces))
@@ -124,7 +124,7 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     second.record("weekly", True)
     assert second.flush(60)
     second.close()
-    assert not any(body in files_of(folder) for body in shown), "it was written anew with the next report"
+    assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
 
 
 def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) -> None:
@@ -361,7 +361,7 @@ def test_a_device_never_names_a_pool_twice_whatever_its_clock_and_definition_say
 
 
 def test_two_copies_of_a_state_folder_report_twice_in_a_pool(make: Make, folder: Path, tmp_path: Path) -> None:
-    """Clones of a machine, or a thief: each copy counts what it has spent itself. Each report is as private as any."""
+    """Each copy of a machine or its files counts only its own spend; each report is as private as any."""
     make(folder, seal=KEY).close()
     shutil.copytree(folder, tmp_path / "copy")
     pools = []

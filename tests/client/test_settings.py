@@ -1,4 +1,4 @@
-"""Arguments that cannot be: one clear mistake in ``strict``, else one log line and a client that does nothing."""
+"""Invalid arguments: one clear error in ``strict``, otherwise one log line and a client that does nothing."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The interpreter's shutdown: imports fail, threads are frozen, names are None; nothing is raised, printed or hangs."""
+"""At the interpreter's shutdown imports fail, threads freeze, names are None: the client neither raises nor hangs."""
 
 import subprocess
 import sys
@@ -82,7 +82,7 @@ QUICK = [
     # In 3.13 the thread that sends is frozen.
     *(("3.13", True, moment) for moment in ("a cycle", "another module's", "atexit")),
 ]
-"""Others find what these find, at 0.4 s of processor time for each program."""
+"""The other moments find the same faults, at 0.4 s of processor time per program."""
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ QUICK = [
     [pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
 )
 def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str, moment: str, recorded: bool) -> None:
-    """In Python 3.11 a thread that is started now never runs, and whoever starts it waits for ever."""
+    """In Python 3.11 a thread that is started now never runs, and its starter waits without end."""
     before = 'client.record("theme", "dark")\n' if recorded else ""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"
     arguments = [str(definitions), ENDPOINT, str(folder)]
@@ -106,12 +106,12 @@ def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str
     lines = done.stderr.split("\n")[:-1]
     mistakes = ("unknown metric; ", "wrong value for ", "consent was called ", "consent_text was called ")
     assert [line for line in lines if not line.startswith(mistakes)] == []
-    assert moment in {"atexit", "a thread that outlives main"} or not lines, "nobody is left to tell"
+    assert moment in {"atexit", "a thread that outlives main"} or not lines, "no log handler is left"
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
 def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, moment: str) -> None:
-    """It needs no thread: the next run sends it."""
+    """Recording needs no thread: the next run sends the report."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
     program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
     arguments = [str(definitions), ENDPOINT, str(folder)]
@@ -124,7 +124,7 @@ def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, m
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
 def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: Path, folder: Path, moment: str) -> None:
-    """What it needs for more than that was never imported."""
+    """The modules that it needs for more were never imported."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{MOMENTS[moment]}".replace(
         '"DITHER": "on"', '"DITHER": "off"'
     )

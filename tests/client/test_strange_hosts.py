@@ -1,4 +1,4 @@
-"""Hosts that do strange things: they move, live in a subinterpreter, have no room left, or a transport that breaks."""
+"""Strange hosts: they change folder, live in a subinterpreter, have a full disk, or a transport that breaks."""
 
 import errno
 import os
@@ -139,7 +139,7 @@ def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")
 def test_a_host_without_descriptors_goes_on(folder: Path) -> None:
-    """At its limit nothing can be opened; when some are free again, all is as before."""
+    """At the limit no file can be opened; when some are free again, all is as before."""
     program = (
         f"import os, resource, sys; sys.path[:0] = {FLOORS!r}\nimport dither\nfrom dither_shared import parse_metrics\n"
         "metrics = parse_metrics('[metrics.mobile]\\ntype = \"boolean\"\\nepsilon = 1.0\\n')\n"

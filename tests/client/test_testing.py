@@ -1,4 +1,4 @@
-"""The client for an app's tests, and the collector that it uploads to."""
+"""The client for an app's tests, and its collector."""
 
 import dataclasses
 import secrets

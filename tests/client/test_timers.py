@@ -1,4 +1,4 @@
-"""A timer answers how long a piece of work took (outcomes.py)."""
+"""A timer records how long a piece of work took (outcomes.py)."""
 
 import asyncio
 import threading

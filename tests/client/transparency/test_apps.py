@@ -1,4 +1,4 @@
-"""``python -m dither status`` without an app: what is kept for this user, looked at and not touched."""
+"""``python -m dither status`` without an app: the state of all apps of this user, read and not changed."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from dither.transparency.apps import apps_in, status_of
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything that looking could change."""
+    """Return everything that reading could change."""
     paths = [folder, *folder.rglob("*")]
     before = {str(path): path.lstat() for path in paths}
     return {
@@ -127,7 +127,7 @@ def test_what_another_process_is_writing_is_no_trouble(used: Path) -> None:
 
 
 def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The XDG Base Directory Specification: a relative path is to be considered invalid and ignored."""
+    """The XDG Base Directory Specification requires to ignore a relative path as invalid."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
     for home in ("state", "./state", "../state", "~/state", ""):

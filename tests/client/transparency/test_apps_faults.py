@@ -1,4 +1,4 @@
-"""States that are damaged, foreign or not readable: they are named and left as they are, and the rest is shown."""
+"""Damaged, foreign or unreadable states are named and left unchanged, and the others are shown."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ NO_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no na
 
 
 def damages(home: Path) -> Iterator[tuple[str, str]]:
-    """Break apps in many ways; yield each one's name with a word of what is said of it."""
+    """Damage apps in many ways; yield the name of each with words of its message."""
     for name in ("journal", "consent"):
         for app, damage, said in (
             (f"folder-{name}", Path.mkdir, "is not a plain file"),

@@ -1,4 +1,4 @@
-"""What a user is shown: before consenting, and of what was sent."""
+"""Texts for the user before consenting, and about what was sent."""
 
 import dataclasses
 import errno

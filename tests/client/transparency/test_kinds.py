@@ -1,4 +1,4 @@
-"""Each kind of question as a user sees it, from the question to the upload; and what its developer is told to mend."""
+"""Each kind of question as a user sees it, from the question to the upload, and lint's advice on it."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -247,7 +247,7 @@ def test_the_catalogue_names_answers_and_mechanisms() -> None:
 def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
     make: Make, calendar: Calendar, folder: Path
 ) -> None:
-    """So it has one permanent draw; and another selection has another."""
+    """One selection has one permanent draw; another selection has another."""
     client = make(folder, metrics={"liked": METRICS["liked"]})
     charges = []
     for answer in (["export", "fonts"], {"fonts", "export"}, ("fonts", "export", "fonts"), ["fonts", "sync"], ["sync"]):

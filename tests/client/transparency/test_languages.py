@@ -1,4 +1,4 @@
-"""What a user is shown in another language: all of it, with the same numbers; and consent that is the same."""
+"""Texts for the user in another language: complete, with the same numbers, and for the same consent."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What a user is told of reports that go through a relay: before consent, of each upload, and of a device."""
+"""Texts about reports that go through a relay: before consent, for each upload, and for a device."""
 
 import dataclasses
 import json

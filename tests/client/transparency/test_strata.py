@@ -1,4 +1,4 @@
-"""What is sent in the clear is said in so many words: before consenting, in the status, and of each upload."""
+"""Attributes that are sent in the clear are named before consent, in the status, and for each upload."""
 
 import dataclasses
 from pathlib import Path

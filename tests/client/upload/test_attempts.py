@@ -1,4 +1,4 @@
-"""What is remembered of uploads from run to run, shown, and told to a log."""
+"""The stored result of uploads: kept from run to run, shown, and logged."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from dither.upload.schedule import Postponed
 
 
 def last_result(client: dither.Client) -> tuple[str, int]:
-    """Return the last attempt's result, and how many failed."""
+    """Return the last attempt's result, and the number of failed attempts."""
     status = client.status()
     assert status.last_attempt is not None
     assert timedelta() <= datetime.now(UTC) - status.last_attempt.when < timedelta(minutes=1)
@@ -91,7 +91,7 @@ def test_nothing_is_logged_if_logging_is_not_set_up(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def remembered(make: Make, folder: Path) -> bytes:
-    """Return the file of a device whose last attempt failed, with a report that is put off."""
+    """Return the delivery file of a device whose last attempt failed, with a report that is put off."""
     client = make(folder, transport=Script([dither.Answer(429, 60)]))
     client.record("mobile", True)
     assert not client.flush(60)
@@ -268,7 +268,7 @@ def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
         now[0] += 601
         second = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         second.conclude()
-        assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
+        assert second.may_wait(600.0) == again, "a program that did not wait shows nothing about the collector"
         now[0] += 3600
     assert second.failures() == 3
 

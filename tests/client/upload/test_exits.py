@@ -1,4 +1,4 @@
-"""Which exits wait for an upload, and for how long."""
+"""Program exits: which of them wait for an upload, and how long."""
 
 import json
 import weakref
@@ -17,7 +17,7 @@ from dither.upload.worker import ExitWait
 
 @pytest.fixture
 def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function that does what was registered for the exit of the program."""
+    """Return a function that runs the handlers registered for the program's exit."""
     registered: list[Callable[[], None]] = []
 
     def unregister(function: Callable[[], None]) -> None:
@@ -36,7 +36,7 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def waited(folder: Path) -> bool:
-    """Return whether the exit of some program of a device has waited, which it notes."""
+    """Return whether a program's exit waited on this device, as its state records."""
     return (folder / "delivery").exists() and json.loads((folder / "delivery").read_bytes())["exit_at"] > 0
 
 
@@ -104,7 +104,7 @@ def test_a_report_that_the_collector_put_off_is_not_due(
 
 
 class Waits:
-    """Stands for a worker that is at an upload, and keeps for how long it was waited for."""
+    """A stand-in for an uploading worker that records the timeouts of the waits for it."""
 
     def __init__(self, rested: bool = False) -> None:
         self.waits: list[float] = []

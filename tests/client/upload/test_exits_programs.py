@@ -1,4 +1,4 @@
-"""Programs that end at once bring what an earlier run left, and wait for that a moment, however they end."""
+"""Programs that end at once upload what an earlier run left, and wait for it briefly, however they end."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ def definitions(tmp_path: Path) -> str:
 
 
 def ran(program: str, definitions: str, folder: Path, endpoint: str, days: int = 2) -> list[tuple[int, str, str]]:
-    """Run a program on so many days; return its exit status, output and errors on each."""
+    """Run a program on consecutive days; return its exit status, output and errors on each."""
     runs = [run(program, definitions, str(folder), endpoint, str(FIRST + day)) for day in range(days)]
     return [(done.returncode, done.stdout, done.stderr) for done in runs]
 
@@ -92,7 +92,7 @@ def test_the_report_of_the_run_before_arrives_however_the_program_ends(
 def test_each_version_of_python_delivers_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, version: str
 ) -> None:
-    """They differ in what threads may still do at exit."""
+    """These versions differ in what threads may still do at exit."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_ENDS_AT_ONCE}"
     for number in range(2):
         arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]

@@ -1,4 +1,4 @@
-"""A collector that is hostile at its socket: it costs a connection, a few seconds, and less than a megabyte."""
+"""A collector that is hostile at its socket costs a connection, a few seconds, and less than a megabyte."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ from dither_shared.bounded_http import AnswerError, Deadline, connect, exchange
 from ports import kept_port
 
 BUFFERS = 32_000_000
-"""What the kernel may hold of a peer's words that nobody reads, generously."""
+"""A generous bound on the unread bytes of a peer that the kernel holds."""
 
 
 def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.Answer:
@@ -116,7 +116,7 @@ def test_the_look_up_of_a_name_counts_against_the_deadline(monkeypatch: pytest.M
 
 
 def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first is a black hole: a listener whose queue is full takes no more connections, and refuses none."""
+    """The first address is a black hole: a listener with a full queue neither accepts nor refuses connections."""
     hole = socket.socket()
     hole.bind(("127.0.0.1", 0))
     hole.listen(0)

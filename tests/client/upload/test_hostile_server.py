@@ -1,4 +1,4 @@
-"""Whatever the collector answers, what the device draws and sends does not change; it can only ask for less."""
+"""No answer of the collector changes what the device draws and sends; it can only ask for less."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ HEADERS = [
 def emitted(
     make: Make, calendar: Calendar, collector: Collector, body: bytes, headers: dict[str, str], status: int
 ) -> list[bytes]:
-    """Return what a device sends in four days, each report once, its noise being fixed."""
+    """Return what a device sends in four days, each report once, with fixed noise."""
     collector.arrived.clear()
     collector.body = body
     first, state = calendar.day, dither.MemoryState()

@@ -1,4 +1,4 @@
-"""A collector that is hostile within TLS, or says that it speaks it: bounded in time and bytes like any other."""
+"""A collector that is hostile within TLS, or claims to speak it, is bounded in time and bytes like any other."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""A proxy that the environment names: used only if the app wants it, and told nothing but the collector's name."""
+"""A proxy named in the environment is used only if the app asks for it, and learns only the collector's name."""
 
 import socket
 import ssl

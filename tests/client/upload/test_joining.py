@@ -1,4 +1,4 @@
-"""Nothing that a collector answers, or how long it takes over it, joins two reports of a device."""
+"""Neither the answers of a collector nor their timing link two reports of a device."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from dither.upload.schedule import UploadSchedule
 
 FLEETS = 3
 BOUND = 18
-"""Right by chance is 1 of each fleet, and so many in all are about Poisson(3): P[X >= 18] < 1e-8 for each score."""
+"""By chance 1 match per fleet is right; the total of 3 is about Poisson(3): P[X >= 18] < 1e-8 for each score."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,22 +25,22 @@ def busy(wish: float | None, seconds: float = 0.0) -> Reply:
 
 
 def schedule(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Put each report of the one metric off for a time of its own, and hear of the others as often as possible."""
+    """Put each report of one metric off for a different time, and let the others come as often as possible."""
     return busy(seeded.uniform(1, 30_000)) if metric == "mobile" else busy(None)
 
 
 def once(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Put off whoever comes first, whichever metric, and accept it when it comes again."""
+    """Put off the first upload of each report, of either metric, and accept the second."""
     return Reply(dither.Answer(202)) if visit else busy(seeded.uniform(1, 20_000))
 
 
 def stall(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Take as long over an answer as a client has patience."""
+    """Delay each answer until just before a client's timeout."""
     return busy(1.0, 19.9) if metric == "mobile" else busy(None, 0.1)
 
 
 def refuse(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Refuse the one metric, so that its reports come again in hours."""
+    """Refuse one metric, so that its reports come again in hours."""
     return Reply(dither.Answer(seeded.choice((401, 403, 404, 409, 500, 302)))) if metric == "mobile" else busy(None)
 
 
@@ -65,7 +65,7 @@ def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
 
 
 def test_the_attack_would_find_a_device_that_is_silent_as_a_whole() -> None:
-    """By chance it would be 1."""
+    """By chance 1 match would be right."""
     assert total(Together, once, following, 1) > BOUND
 
 

@@ -1,4 +1,4 @@
-"""Why an upload failed, in words that a user understands; each from a real socket."""
+"""The reason of a failed upload, in words that a user understands; each case at a real socket."""
 
 import socket
 import threading

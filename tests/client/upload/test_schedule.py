@@ -1,4 +1,4 @@
-"""When reports leave, also after each answer: each at a moment of its own, and all at once only if the host asks."""
+"""When reports leave: each at its own moment, also after each answer, and all at once only if the host flushes."""
 
 import threading
 from pathlib import Path
@@ -26,7 +26,7 @@ class Clock:
 
 
 def leave(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
-    """Wait for one report after the other, and return which left, and when."""
+    """Let the reports leave one after another; return which left, and when."""
     left = []
     while waiting:
         entry, wait = departures.next_due(waiting)
@@ -45,7 +45,7 @@ def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
     assert waits[-1] <= SPREAD
     # Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
     assert max(abs(wait / SPREAD - rank / 1000) for rank, wait in enumerate(waits)) < 0.09
-    assert [entry for entry, _ in left] != ENTRIES, "nor does their order tell in which they were made"
+    assert [entry for entry, _ in left] != ENTRIES, "nor does their order reveal the order of recording"
 
 
 def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
@@ -141,7 +141,7 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     assert (uploader.step(), uploader.flushing) == (0.0, False), "the second was refused: the flush is over"
     assert uploader.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
-    assert uploader.step() == 30.0, "whoever asks in between does not make it leave"
+    assert uploader.step() == 30.0, "asking in between does not make it leave"
     uploader.begin_flush()
     assert [uploader.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4

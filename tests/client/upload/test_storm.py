@@ -1,4 +1,4 @@
-"""After an outage: thousands of clients do not come back together. Pure simulation; no sockets, no clock."""
+"""After an outage thousands of clients do not come back together. Pure simulation; no sockets, no clock."""
 
 import heapq
 import random
@@ -19,7 +19,7 @@ Failed = Callable[[float], float]
 
 
 def unreachable(seeded: random.Random) -> Failed:
-    """Return what a client does that reaches nobody."""
+    """Return a function that gives the next try of a client that cannot connect."""
     now = [0.0]
     departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
 
@@ -32,7 +32,7 @@ def unreachable(seeded: random.Random) -> Failed:
 
 
 def busy(seeded: random.Random, wish: float | None) -> Failed:
-    """Return what becomes of a report that is answered 503, with a Retry-After or without."""
+    """Return a function that gives the next try of a report after a 503, with a Retry-After or without."""
     now = [0.0]
     departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
 

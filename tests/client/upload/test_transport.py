@@ -1,4 +1,4 @@
-"""What arrives at a socket, and what answers can and cannot do."""
+"""The bytes that arrive at a socket, and what answers can and cannot do."""
 
 import time
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""Uploads: what becomes of a report by its answer, and the thread that makes the tries."""
+"""The uploader: what each answer does to a report, and the thread that makes the attempts."""
 
 import threading
 from pathlib import Path
