@@ -1,4 +1,4 @@
-"""The exact output law of a randomizer, found by walking every branch of the code that the device runs."""
+"""The exact output law of a randomizer, enumerated over every branch of the code that runs on the device."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ def law_of(mechanism: Mechanism, item: Item, cohort: int = 0) -> Mapping[bytes, 
 def worst_ratio(laws: Sequence[Mapping[Outcome, Fraction]]) -> Fraction:
     """Return the largest P[y|x]/P[y|x'] over outcomes and pairs of laws; every law must have the same outcomes."""
     outcomes = laws[0].keys()
-    assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs can give tells them apart"
+    assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs have identifies them"
     return max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in outcomes)
 
 

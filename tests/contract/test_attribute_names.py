@@ -1,4 +1,4 @@
-"""No attribute of a metric's strata is named as what stands beside it: arguments, columns, parameters of a URL."""
+"""No stratum attribute shares its name with an argument, a column or a URL parameter."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ def arguments() -> set[str]:
 
 
 def parameters() -> set[str]:
-    """Return those of URLs that are about one metric."""
+    """Return the parameters of all URLs of one metric."""
     operations = [
         operation
         for path, item in _API["paths"].items()

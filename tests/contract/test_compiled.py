@@ -1,4 +1,4 @@
-"""Laws and questions in integers, for clients that calibrate nothing.
+"""Laws and questions in integers, for clients that do not calibrate.
 
 That reports and answers follow from these alone is shown by the client in JavaScript, which is held to the vectors.
 """
@@ -22,7 +22,7 @@ from dither_shared.questions.number import Grid
 from vectors.catalogue import ENTRIES
 
 UNCOMPILED = {"count-mean-sketch", "hadamard-count-mean-sketch"}
-"""Those that need SHAKE-256."""
+"""Mechanisms that need SHAKE-256."""
 
 
 @cache
@@ -66,7 +66,7 @@ def test_compiled_field_comes_with_its_polynomial() -> None:
 
 
 def chosen() -> Iterator[Mechanism]:
-    """Yield what "auto" chooses for listed answers and sets that are reported once."""
+    """Yield the choices of "auto" for listed answers and sets that are reported once."""
     for size in (2, 3, 7, 100, 4096):
         for epsilon in (0.0001, 0.5, 1.0, 4.0, 25.0):
             for budget in (2, 8, 4096):

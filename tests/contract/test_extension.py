@@ -1,4 +1,4 @@
-"""A mechanism from outside: no file of the packages knows it, and it is asked for, recorded, collected and shown."""
+"""A mechanism of another package can be defined, recorded, collected and shown."""
 
 import ast
 import csv
@@ -43,7 +43,7 @@ epsilon = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted(Mechanism):
-    """Randomized response to the question that a cohort asks: what comes c places after your answer?"""
+    """Randomized response to the question of cohort c: what comes c places after your answer?"""
 
     name: ClassVar[str] = "shifted-response"
 
@@ -65,7 +65,7 @@ class Shifted(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one whose odds of the truth are e^ε."""
+        """Return the mechanism whose odds of the truth are e^ε."""
         assert size is not None
         odds = exp_below(checked_epsilon(epsilon))
         return cls(size=size, truth=Fraction(threshold_down(odds / (odds + size - 1)), ONE))
@@ -85,7 +85,7 @@ class Shifted(Mechanism):
 
 @pytest.fixture
 def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
-    """A metric that asks for it by name, once it is in the one list."""
+    """Return a metric that names the mechanism, which is added to the only registry."""
     monkeypatch.setitem(MECHANISMS, Shifted.name, Shifted)
     return parse_metrics(DEFINITION)["theme"]
 
@@ -144,7 +144,7 @@ def test_contract_holds_for_a_mechanism_from_outside(metric: Metric) -> None:
 
 
 def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
-    """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
+    """A fact that is missing is added to ``Mechanism``: a check of a class excludes new mechanisms."""
     families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
     places = []
     for package in (dither, dither_server, dither_shared, dither_simulations):
@@ -173,7 +173,7 @@ def test_mechanism_from_outside_may_bring_its_decoder(monkeypatch: pytest.Monkey
             return Support(np.arange(mechanism.size), np.full(mechanism.size, 7))
 
     class Derived(Shifted):
-        """Decoded as its parent is."""
+        """A subclass without a decoder of its own."""
 
     monkeypatch.setitem(_decoders(), Shifted, Own())
     for mechanism in (Shifted.calibrate(3, 1.0), Derived.calibrate(3, 1.0)):

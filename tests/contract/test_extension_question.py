@@ -1,6 +1,6 @@
-"""A kind of question from outside: no file of the packages knows it, and it is asked, recorded, estimated and shown.
+"""A kind of question of another package can be asked, recorded, estimated and shown.
 
-It asks for a number of stars, one to five, and its estimate is their average. Any mechanism for listed answers serves.
+It asks for one to five stars and estimates their average. Any mechanism for listed answers serves.
 """
 
 import csv
@@ -55,7 +55,7 @@ DEFINITION = '[metrics.liked]\ntype = "stars"\nmost = 5\nepsilon = 4.0\n'
 
 @dataclass(frozen=True)
 class Stars(Question):
-    """One to ``most`` stars; what is no number is one star, and a mistake."""
+    """A question for one to ``most`` stars; an answer that is no number counts as one star and a mistake."""
 
     kind: ClassVar[str] = "stars"
     keys: ClassVar[frozenset[str]] = frozenset({"most"})
@@ -118,7 +118,7 @@ class _Read(Answers):
 
 @dataclass(frozen=True)
 class Average:
-    """An average over so many reports."""
+    """An average and its number of reports."""
 
     reports: int
     average: float
@@ -186,7 +186,7 @@ TEMPLATE = """{% macro find(estimates, view) %}{% endmacro %}
 
 @pytest.fixture
 def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
-    """A metric of it, once it is in the two lists."""
+    """Return a metric of the question, which is added to the two registries."""
     monkeypatch.setitem(QUESTIONS, Stars.kind, Stars)
     monkeypatch.setitem(SUMMARIES, Stars.kind, Averages())
     return parse_metrics(DEFINITION)["liked"]
@@ -231,7 +231,7 @@ def _commands(folder: Path, average: float) -> None:
 
 
 def _either(loader: Any) -> Any:
-    """Return a loader that also knows the template of this kind, as a package of it would bring one along."""
+    """Return a loader that also knows the template of this kind, as its package would supply it."""
     return ChoiceLoader([DictLoader({"kinds/stars.html": TEMPLATE}), loader])
 
 

@@ -1,4 +1,4 @@
-"""The rule of the house: two levels of folders, modules with a reason to be files of their own, short functions."""
+"""The structure of the code: two levels of folders, modules that justify a separate file, short functions."""
 
 import ast
 from collections import defaultdict
@@ -18,21 +18,21 @@ MODULES = {
     for path in sorted(package.rglob("*.py"))
 }
 LISTS = {"mechanisms", "questions", "summaries", "samplers", "cli"}
-"""Folders of like things, one module each: commands, and what a registry imports."""
+"""Folders of one module per item: commands, and what a registry imports."""
 
 ENTRIES = {"__init__.py", "__main__.py", "app.py", "cli.py", "command.py", "pytest_plugin.py", "wsgi.py"}
-"""Where programs, servers and commands begin."""
+"""Entry points of programs, servers and commands."""
 
 PUBLIC = {"dither", "dither_shared", "dither_server", "dither_relay", "dither_simulations"}
 HANDED_ON = {
     *("dither.cli", "dither_relay.store", "dither_server.store", "dither_simulations.samplers"),
     "dither_shared.primitives.digests",
 }
-"""Modules that hand names of others on, which mypy wants listed."""
+"""Modules that re-export names, which mypy requires to be listed."""
 
 SMALL = 70
 LONELY = 2
-"""Small modules that one other imports; bring one home before you add another."""
+"""Small modules with one importer; merge one into its importer before you add another."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The law of every mechanism is the one it states: cells, supports, variance, rows and tallies."""
+"""The exact law of every mechanism equals its declared one: cells, supports, variance, rows and tallies."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -44,7 +44,7 @@ def support_of(mechanism: Mechanism, item: Item, value: Item, cohort: int = 0) -
 
 @each(lambda: [case for case in every_small() if case.items != NUMBERS and not case.collision_variance])
 def test_estimates_are_unbiased_with_the_stated_variance(mechanism: Mechanism) -> None:
-    """By enumeration of one report's debiased support, over the cohorts that cover the value."""
+    """Enumerate one report's debiased support over the cohorts that cover the value."""
     value = values(mechanism)[0]
     cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.supporting(value, cohort)]
     assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage
@@ -73,7 +73,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(mechanism: Mechanism) -
 
 @each(lambda: [case for case in small_at(1.0) if case.items.sets])
 def test_set_supports_a_value_by_whether_it_holds_it_and_nothing_else(mechanism: Mechanism) -> None:
-    """Whatever else is in the set, in every cohort that speaks of the value."""
+    """The support of a value is independent of the set's other members, in every cohort that covers the value."""
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism):
             for value in values(mechanism):
@@ -84,7 +84,7 @@ def test_set_supports_a_value_by_whether_it_holds_it_and_nothing_else(mechanism:
 
 @each(lambda: [case for case in every_small() if case.items != NUMBERS and case.collision_variance])
 def test_sketches_have_p_and_the_q_of_a_random_hash(mechanism: Mechanism) -> None:
-    """A value of another column supports by the law of its own; one of the same column as if it were the value."""
+    """A value of another column supports by its own law, and a value of the same column like the reported one."""
     item = items(mechanism)[0]
     other = next(other for other in items(mechanism) if mechanism.marked(other) != mechanism.marked(item))
     owned, apart = (support_of(mechanism, value, item) for value in (item, other))

@@ -1,4 +1,4 @@
-"""Mechanisms of numeric questions, by enumeration: what their scores add up to, and what they promise beyond others."""
+"""Mechanisms of numeric questions, by enumeration: their scores, and the promises that other mechanisms lack."""
 
 from fractions import Fraction
 from itertools import product
@@ -30,7 +30,7 @@ def test_numeric_mechanisms_of_the_usual_size_spend_all_of_epsilon_and_delta(cas
 
 @CASES
 def test_random_rounding_keeps_epsilon_and_the_mean(mechanism: NumericMechanism) -> None:
-    """A number is reported by a mixture of the laws of two points, and no two mixtures differ more than points do."""
+    """The law of a number is a mixture of the laws of two points; no two mixtures differ more than points do."""
     places = [
         point + rest for point in range(mechanism.size - 1) for rest in (Fraction(0), Fraction(1, 3), Fraction(6, 7))
     ]

@@ -1,4 +1,4 @@
-"""One description of a row: what devices write by it, the wire's reader and the collector's arrays read alike."""
+"""One description of a row: the wire's reader and the collector's arrays read what devices write by it."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ BAD = [
 
 @dataclass(frozen=True, kw_only=True)
 class Rowed(SymmetricUnary):
-    """A mechanism of which only the rows matter."""
+    """A mechanism of which only the row format matters."""
 
     rows: RowFormat
 

@@ -1,4 +1,4 @@
-"""Laws of two levels, held to the exact law of every report: what a value owns, and what values share."""
+"""Two-level laws, compared with the exact law of every report: the rows that a value owns, and that values share."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,7 +18,7 @@ def cases() -> list[Mechanism]:
 
 
 def laws(mechanism: Mechanism, item: Item) -> dict[Row, Fraction]:
-    """Return the law of a whole report, its cohort and its payload."""
+    """Return the law of a whole report: its cohort and its payload."""
     weights = mechanism.cohort_law or (Fraction(1, mechanism.cohorts),) * mechanism.cohorts
     return {
         (cohort, payload): weight * chance

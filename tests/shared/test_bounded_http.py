@@ -6,7 +6,7 @@ from dither_shared.bounded_http import AnswerError, exchange, request
 
 
 class Said:
-    """A stream of what a peer said, which comes in pieces of a size."""
+    """A stream of a peer's bytes, which arrive in pieces of a fixed size."""
 
     def __init__(self, words: bytes, size: int) -> None:
         self._pieces = [words[start : start + size] for start in range(0, len(words), size)]

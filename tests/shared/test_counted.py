@@ -1,4 +1,4 @@
-"""Numbers with what they count."""
+"""Numbers with the nouns that they count."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from dither_shared.counted import counted
 _HOUSE = Path(__file__).parents[2]
 _NOUNS = "reports|batches|values|days|users|rows|metrics|files|segments|candidates|questions|steps|tests"
 _PLURAL = re.compile(rf"""(?:[^A-Z{{]:,\}}|format\([^()]*\) \}}\}}) (?:{_NOUNS})\b""")
-"""A number with its thousands apart, and a plural behind it whatever the number is."""
+"""A number with separated thousands and a fixed plural behind it."""
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_no_text_for_people_puts_a_plural_behind_any_number() -> None:
 
 
 _NEVER_ONE = {"number_view.py", "shuffle_bounds.py", "card.py"}
-"""Files that name a plural where there are several: more batches than one, reports that a mean needs."""
+"""Files with a fixed plural because the number is never 1, such as the reports that a mean needs."""

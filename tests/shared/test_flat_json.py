@@ -1,4 +1,4 @@
-"""Flat objects are read strictly. What a batch may hold is tested with the batch; here is what any object shares."""
+"""Flat objects are read strictly. Here are the rules for all objects; those of a batch are tested with the batch."""
 
 import pytest
 

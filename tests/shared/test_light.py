@@ -1,4 +1,4 @@
-"""What stands in for the standard library on a device does as that does."""
+"""The replacements for standard library modules on a device behave like the originals."""
 
 import contextlib
 import gc

@@ -1,4 +1,4 @@
-"""What an answer is as a number: read exactly, whoever made the object, and in bounded time."""
+"""Reading an answer as a number: exact for any object, and in bounded time."""
 
 import enum
 import math

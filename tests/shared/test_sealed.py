@@ -1,4 +1,4 @@
-"""What a device, a relay and a collector agree on about sealed reports."""
+"""The format of sealed reports that a device, a relay and a collector share."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ def test_text_that_is_no_seal_key_is_refused(text: str) -> None:
 
 
 def low_order_points() -> list[bytes]:
-    """All 32 bytes that X25519 takes for a point of low order, the top bit set and not."""
+    """All encodings that X25519 reads as a point of low order, with and without the top bit."""
     prime = 2**255 - 19
     order_8 = [
         bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),

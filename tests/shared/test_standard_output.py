@@ -1,4 +1,4 @@
-"""Programs whose standard output cannot be written: on a full disk, behind a closed pipe, for want of a letter."""
+"""Programs whose standard output fails: on a full disk, behind a closed pipe, with a character it cannot encode."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ PROGRAMS = {"dither": ("dither", "status"), "dither-server": ("dither_server", "
 """The two kinds of entry point: argparse and click."""
 
 RUNS = [*((name, "") for name in PROGRAMS), ("dither", "1")]
-"""Without a buffer the writing fails within the command, and not at its end."""
+"""Without a buffer the write fails within the command, not at its end."""
 
 
 def environment(folder: Path, unbuffered: str) -> dict[str, str]:
-    """Nothing of this user's, and Python's own buffer or none."""
+    """Return an environment without this user's settings, with Python's buffer or without."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     return kept | {"HOME": str(folder), "LOCALAPPDATA": str(folder), "PYTHONUNBUFFERED": unbuffered}
 

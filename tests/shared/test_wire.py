@@ -1,4 +1,4 @@
-"""The wire format is read strictly: what an honest peer does not write is refused."""
+"""The wire format is read strictly: bytes that no honest peer writes are refused."""
 
 import json
 from unittest.mock import patch
@@ -90,7 +90,7 @@ PIECES = st.sampled_from([bytes([byte]) for byte in range(256)] + [b'"', b"\\", 
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """A body as some peer writes it: with blanks anywhere, and then perhaps changed, cut or lengthened somewhere."""
+    """Draw a peer's body: with blanks anywhere, then perhaps changed, cut or lengthened somewhere."""
     written = draw(BATCHES).encode()
     for mark in (b"{", b":", b",", b"}"):
         written = written.replace(mark, draw(BLANKS) + mark + draw(BLANKS)) if draw(st.booleans()) else written
@@ -103,7 +103,7 @@ def bodies(draw: st.DrawFn) -> bytes:
 @settings(max_examples=200)  # every change of one byte is tried below, without chance
 @given(bodies())
 def test_quick_reader_takes_nothing_that_the_strict_one_refuses(body: bytes) -> None:
-    """More than a blank behind a body leaves it to the strict reader."""
+    """Two blanks behind a body leave it to the strict reader."""
     read, strictly = decoded(body), decoded(body + b"  ")
     assert read == strictly or (isinstance(read, str) and isinstance(strictly, str))
 
@@ -120,7 +120,7 @@ def test_quick_reader_takes_what_this_code_and_json_write(batch: Batch) -> None:
 
 
 def test_quick_reader_takes_no_body_with_one_byte_changed_unless_the_strict_one_does() -> None:
-    """The neighbourhood of one body: each byte replaced by every printable one and some others, dropped, or doubled."""
+    """Try all neighbours of a body: each byte replaced by every printable one and some others, dropped, or doubled."""
     written = BATCH._replace(stratum="linux").encode()
     for place in range(len(written)):
         head, tail = written[:place], written[place + 1 :]

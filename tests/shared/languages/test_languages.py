@@ -1,4 +1,4 @@
-"""Languages: the same sentences with the same numbers in each, and texts of an app's own that leave none out."""
+"""Languages: the same sentences with the same numbers in each, and an app's own texts, which must be complete."""
 
 import re
 from pathlib import Path
@@ -82,7 +82,7 @@ METRICS = list(parse_metrics(EVERY).values())
 
 
 def numbers(text: str, say: Language) -> list[float]:
-    """Return the numbers of a sentence, but for the hundred that German writes as per cent."""
+    """Return the numbers of a sentence, except the 100 of "in 100", for which German writes a percentage."""
     written = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
     decimal, thousands = say("mark.decimal"), say("mark.thousands")
     read = [float(number.replace(thousands, "").replace(decimal, ".")) for number in written]

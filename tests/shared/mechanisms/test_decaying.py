@@ -13,13 +13,13 @@ Law = Callable[[float, int, int], list[float]]
 
 
 def folded(r: float, x: int, last: int) -> list[float]:
-    """Return the two-sided geometric law around x, with what falls beyond an end added to that end."""
+    """Return the two-sided geometric law around x, with the mass beyond an end added to that end."""
     inside = [r ** abs(x - y) * (1 - r) / (1 + r) for y in range(1, last)]
     return [r**x / (1 + r), *inside, r ** (last - x) / (1 + r)]
 
 
 def normalised(r: float, x: int, last: int) -> list[float]:
-    """Return the law of the distance from x, divided by its sum."""
+    """Return the normalized law of the distance from x."""
     normaliser = (1 + r - r ** (x + 1) - r ** (last - x + 1)) / (1 - r)
     return [r ** abs(x - y) / normaliser for y in range(last + 1)]
 

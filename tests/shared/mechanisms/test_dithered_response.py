@@ -1,4 +1,4 @@
-"""Dithered response: known variances, how many steps are chosen, bad parameters refused."""
+"""Dithered response: known variances, the chosen number of steps, refused parameters."""
 
 import math
 from fractions import Fraction
@@ -28,7 +28,7 @@ def made(epsilon: float, **parameters: float | str) -> DitheredResponse:
 
 
 def of_fine_phase(mechanism: DitheredResponse, variance: Fraction) -> float:
-    """Return a variance on a range of 2 as it would be with ever more phases."""
+    """Return the limit of a variance on a range of 2 for many phases."""
     return 4 * float(variance + Fraction(1, 12 * mechanism.cohorts**2 * mechanism.steps**2))
 
 

@@ -1,4 +1,4 @@
-"""What each family promises beyond the contract: known values, known mistakes avoided, bad parameters refused."""
+"""Each family beyond the contract: known values, known mistakes avoided, bad parameters refused."""
 
 import math
 import re
@@ -73,7 +73,7 @@ def test_rappor_has_the_epsilons_of_its_paper() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 10, 100])
 def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -> None:
-    """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), not (ab-1)/(a-b), but for k = 2."""
+    """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), which equals (ab-1)/(a-b) only for k = 2."""
     a, b = math.exp(2), math.exp(1)
     mechanism = RandomizedResponse.calibrate(size, 1.0, 2.0)
     ratio = float(symbol_chain(size, mechanism.truth, mechanism.permanent_truth).instant.ratio)
@@ -113,7 +113,7 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     ],
 )
 def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
-    """Of the cohorts in which another value shares the column: Bin(M, 1/m)/M, less what is expected, times m/(m-1)."""
+    """The share of cohorts with a collision is Bin(M, 1/m)/M; minus its expectation, times m/(m-1)."""
     chance = Fraction(1, bits)
     law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}
     bias = {k: (Fraction(k, cohorts) - chance) * Fraction(bits, bits - 1) for k in law}
@@ -123,7 +123,7 @@ def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanis
 
 
 def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> None:
-    """Of 3,000 positions in three quarters of all words a third is in each; one of these is 6 errors off in 10^9."""
+    """A third of 3,000 positions is in each third of the range; a deviation of 6 errors has probability 1e-9."""
     quarter = 1 << 30
     parts = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
     assert all(abs(parts.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
@@ -216,7 +216,7 @@ def test_impossible_parameters_are_refused(make: object, complaint: str) -> None
 def test_whole_numbers_of_a_definition_have_their_ranges(
     name: str, keys: tuple[str, ...], least: int, most: int
 ) -> None:
-    """Whatever is asked for beside them."""
+    """Each key is checked together with the other parameters that its family requires."""
     family = MECHANISMS[name]
     size = None if family.items in {STRINGS, SPELLED, NUMBERS} else 6
     beside = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
@@ -281,7 +281,7 @@ def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
 
 @pytest.mark.parametrize("family", [RandomizedResponse, SetResponse, DitheredResponse])
 def test_truth_is_rounded_toward_telling_nothing(family: type[Mechanism]) -> None:
-    """No multiple of 2^-64: of two symbols a third is below chance and rounded up, of four two fifths are above."""
+    """No truth is a multiple of 2^-64: 1/3 of two symbols is below chance and rounded up, 2/5 of four is above."""
     shapes: dict[str, list[dict[str, int]]] = {
         "randomized-response": [{"size": 2}, {"size": 4}],
         "set-response": [{"size": 4, "window": 1}, {"size": 4, "window": 2}],

@@ -1,4 +1,4 @@
-"""How long the prefixes of a discovery are, and how its levels share the users."""
+"""The prefix lengths of a discovery, and the shares of users per level."""
 
 from itertools import pairwise
 from statistics import NormalDist
@@ -10,7 +10,7 @@ from dither_shared.mechanisms.prefix_levels import KEPT, LONGEST, WEIGHT, level_
 
 
 def ways(characters: int, symbols: int) -> int:
-    """Texts of at most so many symbols, the end of each among them."""
+    """Return the number of texts of at most ``symbols`` characters."""
     return sum(characters**more for more in range(symbols + 1))
 
 
@@ -44,7 +44,7 @@ def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int)
 
 @pytest.mark.parametrize(("characters", "length"), [(39, 12), (254, 33), (2, 64)])
 def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: int) -> None:
-    """Within a thousandth of z, and a unit of rounding."""
+    """Compare to a relative error of a thousandth and a unit of rounding."""
     lengths = prefix_lengths(characters, length)
     kept = [KEPT / ways(characters, lengths[0])]
     kept += [1 / ways(characters, longer - shorter) for shorter, longer in pairwise(lengths)]

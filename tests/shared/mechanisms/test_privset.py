@@ -22,7 +22,7 @@ def published(size: int, at_most: int, subset: int, epsilon: float) -> tuple[flo
 
 
 CLOSE = [(3, 1, 0.5), (7, 1, 0.25), (10, 3, 0.5), (11, 1, 2.0), (12, 2, 0.5), (53, 7, 0.25)]
-"""Where one r has hardly less risk than the next."""
+"""Parameters at which one r has hardly less risk than the next."""
 
 
 @pytest.mark.parametrize(

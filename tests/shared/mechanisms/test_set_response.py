@@ -9,7 +9,7 @@ from dither_shared.mechanism import MAX_COUNTERS
 
 
 def crossing(window: int) -> float:
-    """Return the epsilon from which a window of one more tells more: √((s+1)/s) = (e+2^(s+1)-1)/(e+2^s-1)."""
+    """Return the epsilon above which a window of s + 1 is better: √((s+1)/s) = (e+2^(s+1)-1)/(e+2^s-1)."""
     root = math.sqrt((window + 1) / window)
     return math.log((2 ** (window + 1) - 1 - root * (2**window - 1)) / (root - 1))
 

@@ -27,7 +27,7 @@ CASES = [
 def test_the_chosen_mechanisms_have_the_variances_of_the_table(
     epsilon: float, shape: tuple[int, int], cell: float, first: tuple[float, float], second: tuple[float, float]
 ) -> None:
-    """OPEN.md's table to its digits: noise at a uniform histogram, and (M-1) f for the sampling."""
+    """Reproduce OPEN.md's table: noise at a uniform histogram, and (M-1) f for the sampling."""
     cells = shape[0] * shape[1]
     mechanism = choose(cells, epsilon)
     assert mechanism.risk / cells == pytest.approx(cell, rel=5e-3)
@@ -54,7 +54,7 @@ def test_strings_have_no_sums() -> None:
 
 
 def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
-    """Advice on a crossing of so many answers, two of them a catch-all."""
+    """Return the advice on a crossing of metrics with these numbers of answers, including a catch-all each."""
     axes = (
         Axis(name, ChoiceQuestion(tuple(map(str, range(size - 1))))) for name, size in (("a", theme), ("b", device))
     )

@@ -1,4 +1,4 @@
-"""metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
+"""metrics.toml: its content, what a version depends on, and mistakes named with file, metric and key."""
 
 import re
 from datetime import date, timedelta

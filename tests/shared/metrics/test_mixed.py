@@ -1,4 +1,4 @@
-"""``mixed`` in metrics.toml: what a batch of a relay promises."""
+"""``mixed`` in metrics.toml: the promise of a relay's batch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Strata: cells and their labels, what is refused, and that a version depends on all of it."""
+"""Strata: cells and their labels, refused definitions, and the version, which depends on all of it."""
 
 import enum
 

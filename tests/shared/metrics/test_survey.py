@@ -1,4 +1,4 @@
-"""Surveys in a definition: who is of one, and what they have to share."""
+"""Surveys in a definition: their metrics, and what these must have in common."""
 
 import pytest
 
@@ -15,7 +15,7 @@ TABLES = {
 
 
 def defined(**more: str) -> str:
-    """Return a definition of all kinds, with more lines for some of them."""
+    """Return a definition of all kinds, with more lines for some metrics."""
     return "".join(f"[metrics.{name}]\n{table}{more.get(name, '')}\n" for name, table in TABLES.items())
 
 
@@ -32,7 +32,7 @@ def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
 
 
 def test_version_does_not_depend_on_the_survey() -> None:
-    """Who is asked depends on no answer: no number does, and permanent draws go on."""
+    """The survey only decides who is asked, independently of answers: numbers and permanent draws stay the same."""
     plain, sampled = parse_metrics(defined()), parse_metrics(defined(theme='one_of = "looks"\n'))
     assert plain["theme"].version == sampled["theme"].version
     assert from_json(to_json(sampled["theme"]), plain["theme"].version) == plain["theme"]

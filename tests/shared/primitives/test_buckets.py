@@ -1,4 +1,4 @@
-"""Public hashing to buckets, computed once more from what the module says."""
+"""Public hashing to buckets, recomputed from the module's documentation."""
 
 import hashlib
 

@@ -19,7 +19,7 @@ PRECISION = 3
 
 
 class Script(Entropy):
-    """An entropy whose bytes are written down."""
+    """An entropy whose bytes are scripted."""
 
     def __init__(self, script: bytes) -> None:
         self.script = script
@@ -32,7 +32,7 @@ class Script(Entropy):
 
 @each(lambda: product(range(4), range(2**PRECISION + 1), range(2**PRECISION + 1)))
 def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: tuple[int, int, int]) -> None:
-    """Over all streams of two lanes of three bits the joint law is the product of threshold/2^3, exactly."""
+    """Over all streams for two lanes of three bits, the joint law is exactly the product of threshold/2^3."""
     marked, high, low = case
     outcomes: Counter[int] = Counter()
     for slices in product(range(4), repeat=PRECISION):
@@ -132,7 +132,7 @@ def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
 def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(width: int, size: int) -> None:
-    """Walk every branch of up to three mending steps: all sets must have gathered the same exact probability."""
+    """Walk every branch of up to three repair steps: all sets must have the same exact probability."""
     gathered: dict[int, Fraction] = {}
 
     class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
@@ -189,7 +189,7 @@ def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(wi
 
 @pytest.mark.parametrize(("width", "size", "marked"), [(4, 1, 6), (5, 2, 21), (5, 3, 31), (6, 4, 8)])
 def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int, marked: int) -> None:
-    """Whatever one try keeps: all sets with a marked lane have gathered the same probability, and no others any."""
+    """Within one try all sets with a marked lane have the same probability, and all others none."""
     gathered: dict[int, Fraction] = {}
 
     class Kept(Script):
@@ -214,7 +214,7 @@ def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int
 
 
 def test_a_subset_that_is_refused_is_drawn_anew() -> None:
-    """The first try has both marked lanes, and is refused by a coin; the second has one of them."""
+    """The first try has both marked lanes and is refused by a coin; the second has one marked lane."""
 
     class Given(Script):
         def below(self, bound: int) -> int:

@@ -50,7 +50,7 @@ def test_x_is_a_root_of_the_stated_polynomial(order: int) -> None:
 
 
 def test_the_polynomials_are_fixed_for_ever() -> None:
-    """x·x in GF(4) is x + 1, x²·x in GF(8) is x + 1, x·x in GF(9) is 2x + 1; and the powers of x beyond."""
+    """x·x in GF(4) is x + 1, x²·x in GF(8) is x + 1, x·x in GF(9) is 2x + 1; likewise the higher powers of x."""
     assert Field(4).multiply(2, 2) == 3
     assert Field(8).multiply(4, 2) == 3
     assert Field(9).multiply(3, 3) == 7

@@ -104,7 +104,7 @@ def test_number_that_is_no_probability_is_refused(wrong: object) -> None:
 
 
 def test_settings_of_the_app_change_no_number() -> None:
-    """In a process of its own: whoever imports this later takes a changed default context along."""
+    """Run in a separate process, because a changed default context would affect every later import."""
     code = """
 import decimal
 decimal.DefaultContext.Emax, decimal.DefaultContext.prec = 1, 3

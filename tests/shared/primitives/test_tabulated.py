@@ -1,4 +1,4 @@
-"""Tabulated laws draw what is written, and what they tell is found exactly."""
+"""Tabulated laws draw with the written probabilities, and their privacy loss is computed exactly."""
 
 from fractions import Fraction
 

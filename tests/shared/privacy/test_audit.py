@@ -1,4 +1,4 @@
-"""The audit: sound randomizers pass, and randomizers broken in the ways that others were are caught.
+"""The audit: sound randomizers pass, and randomizers with published kinds of faults are caught.
 
 A sound one fails with probability at most 0.001; the seeds here are fixed, so it does so always or never.
 """
@@ -29,7 +29,7 @@ from dither_shared.privacy.audit import Finding, audit, lower_bound, upper_bound
 
 
 def bound(likely: int, unlikely: int, series: int = 2500) -> object:
-    """Return about the bound that an event of so many series gives at a confidence of 0.999."""
+    """Return the approximate bound of an event that was seen in these numbers of series, at a confidence of 0.999."""
     return pytest.approx(math.log(lower_bound(likely, series, 0.9995) / upper_bound(unlikely, series, 0.9995)))
 
 
@@ -53,12 +53,12 @@ def test_sound_randomizer_passes_and_the_attack_finds_half_of_its_loss(name: str
     finding = audit(mechanism, seeded(name), draws=8_000)
     assert finding.passed
     assert finding.declared == mechanism.epsilon
-    assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event tells all
+    assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event attains it
 
 
 @pytest.mark.parametrize("name", ["dithered-response", pytest.param("discrete-laplace", marks=pytest.mark.slow)])
 def test_numbers_are_audited_at_the_ends_of_their_grid(name: str) -> None:
-    """Reports of neighbouring points hardly differ. Slow where the exact scores of a table take most of the time."""
+    """Reports of neighbouring points hardly differ, so the audit needs the ends. Exact scores of a table are slow."""
     finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=8_000)
     assert finding.passed
     assert finding.lower_bound > 0.5
@@ -182,7 +182,7 @@ class Dictated(RandomizedResponse):
 
 
 class Dictation(Entropy):
-    """Symbols in a row, by their counts, of one input and of the other; twice, for both halves."""
+    """Symbols by their counts: of the first input, then of the second; twice, for both halves."""
 
     def __init__(self, first: dict[int, int], second: dict[int, int]) -> None:
         self._rows = iter(
@@ -195,7 +195,7 @@ class Dictation(Entropy):
 
 @pytest.mark.parametrize(("often", "chosen"), [(500, "2"), (502, "3")])
 def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often: int, chosen: str) -> None:
-    """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 speaks clearer if true.
+    """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 is stronger evidence if real.
 
     Of 11 events (three symbols as first byte, last byte and payload, and two scores) each is held to a failure of
     (1 - 0.999) / 22². Of one event less 3 is chosen for 500 too; of one more, 2 for 502 too.
@@ -213,7 +213,7 @@ def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often
 
 @pytest.mark.parametrize(("often", "chosen"), [(574, "2"), (575, "3")])
 def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, chosen: str) -> None:
-    """Of 75 only 64, and two scores; those of 22 symbols are seen more often than symbol 3, and tell little."""
+    """Of 75 events 64 and two scores are tried; 22 symbols are more frequent than symbol 3 but reveal little."""
     few, more = dict.fromkeys(range(5, 27), 63), dict.fromkeys(range(5, 27), 86)
     finding = audit(
         Dictated.calibrate(27, 1.0),
@@ -224,7 +224,7 @@ def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, cho
 
 
 def test_what_delta_allows_is_no_loss() -> None:
-    """The bound is that of an event that is rarer by δ."""
+    """The bound is that of an event whose probability is lower by δ."""
     mechanism = Dictated.calibrate(5, 1.0)
     object.__setattr__(mechanism, "delta", Fraction(1, 100))
     finding = audit(mechanism, Dictation({0: 1000, 2: 1490, 3: 10}, {0: 500, 2: 2000}), draws=5000)
@@ -265,7 +265,7 @@ class DictatedBits(Rappor):
 def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_the_other(
     marked: int, event: str, other: int
 ) -> None:
-    """Whatever the other four bits are; 16 rows of each sort, so that no row tells as much as its sort."""
+    """The other four bits do not matter; each sort has 16 rows, so that no single row reveals as much as its sort."""
     often, seldom = (
         {high << 4 | low: count for high in range(16) for low, count in ((marked, telling), (other, 160 - telling))}
         for telling in (100, 50)
@@ -280,7 +280,7 @@ def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_
 
 @dataclass(frozen=True, kw_only=True)
 class FarApart(Rappor):
-    """All strings mark the same cells in every cohort, but for the last that is tried, in the last."""
+    """All strings mark the same cells in every cohort, except the last string that is tried, in the last cohort."""
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         return (2, 3) if (item, cohort) == (b"39", 3) else (1, 2) if item == b"1" else (0, 1)
@@ -291,7 +291,7 @@ class FarApart(Rappor):
 
 @dataclass(frozen=True, kw_only=True)
 class ThirdOfMany(OptimizedUnary):
-    """Only the third value marks a cell."""
+    """A mechanism of which only the third value marks a cell."""
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         return (0,) if item == 2 else ()
@@ -334,7 +334,7 @@ def test_a_loss_passes_up_to_the_declared_one(loss: float, passed: bool) -> None
 
 
 def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> None:
-    dictation = Dictation({0: 600, 1: 900, 3: 1000}, {0: 600, 1: 1300, 3: 600})  # the scores tell less than symbol 3
+    dictation = Dictation({0: 600, 1: 900, 3: 1000}, {0: 600, 1: 1300, 3: 600})  # the scores reveal less than symbol 3
     finding = audit(Dictated.calibrate(5, 1.0), dictation, draws=5000, confidence=1 - 1e-14)
     assert finding.event == "first byte 3"
     assert finding.lower_bound > 0.04

@@ -1,4 +1,4 @@
-"""What an epsilon means, in numbers and in words."""
+"""The meaning of an epsilon, in numbers and in words."""
 
 import math
 from fractions import Fraction

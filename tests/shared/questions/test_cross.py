@@ -1,4 +1,4 @@
-"""Crossings: what is read of a definition and of an answer, and what a version depends on."""
+"""Crossings: reading a definition and an answer, and what a version depends on."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ epsilon = 2.0
 
 
 def crossed(cross: str, more: str = "") -> Metric:
-    """Return a metric that crosses, in a file with others."""
+    """Return the crossing metric of a file with other metrics."""
     return parse_metrics(f'{AXES}\n[metrics.both]\ntype = "cross"\ncross = {cross}\nepsilon = 1.0\n{more}')["both"]
 
 

@@ -1,4 +1,4 @@
-"""Questions whose answers nobody lists: how a definition says them, and how a text is spelled."""
+"""Questions whose answers are not listed: their definition, and the spelling of a text as symbols."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From a number to its place and back, against exact fractions and decimals of many digits."""
+"""Places of numbers and values of places, compared with exact fractions and decimals of many digits."""
 
 import math
 import pickle

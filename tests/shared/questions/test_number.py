@@ -1,4 +1,4 @@
-"""Questions of numbers: what is a number, which point it has, and what a user and a developer are told."""
+"""Questions of numbers: reading a number, its point, and the texts for users and developers."""
 
 import math
 from decimal import Decimal
@@ -22,13 +22,13 @@ from dither_shared.primitives.entropy import Entropy
 from shared import odd
 
 TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
-"""A point for each tenth of a range of 10."""
+"""A mechanism with a point for each tenth of a range of 10."""
 
 ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
 
 
 class Fixed(Entropy):
-    """Hands out the bytes that it is given, once."""
+    """An entropy that returns fixed bytes once."""
 
     def __init__(self, drawn: bytes) -> None:
         self.drawn = drawn
@@ -72,7 +72,7 @@ def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(val
 
 
 def test_a_device_has_no_generator_to_ask_for_what_is_no_number() -> None:
-    """Other answers take no byte: their reports are drawn as before."""
+    """Other answers draw no byte for rounding, so their reports are drawn as before."""
     boolean = parse_metrics('[metrics.m]\ntype = "boolean"\nepsilon = 1\n')["m"]
     assert boolean.answers.encode(True).rounded(Fixed(b"")) == 1
 
@@ -179,7 +179,7 @@ def test_report_of_a_number_in_words(question: NumberQuestion, row: tuple[int, i
 def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_it_stands_for(
     name: str, log: bool
 ) -> None:
-    """The numbers that may be rounded to a point of the cell lie between what is said, which is rounded."""
+    """The numbers that may be rounded to a point of the cell lie within the stated, rounded range."""
     mechanism, question = usual(name, resolution=4), NumberQuestion(2, 1000, log, "s")
     grid = question.grid(mechanism)
     for cohort in range(mechanism.cohorts):

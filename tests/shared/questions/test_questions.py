@@ -1,4 +1,4 @@
-"""What an answer means to each kind of question: every object has an item, and few are mistakes."""
+"""The item of an answer for each kind of question: every object has one, and few are mistakes."""
 
 import numpy as np
 import pytest

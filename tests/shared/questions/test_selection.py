@@ -1,4 +1,4 @@
-"""Selections: which set an answer becomes, what is told of it, and what is said about it in words."""
+"""Selections: the set of an answer, its mistakes, and the texts about it."""
 
 from collections import UserList
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Text(str):
 
 
 class Loud(list[str]):
-    """A list that runs code of the app's wherever it can."""
+    """A list that runs code of the app wherever it can."""
 
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("code of the app")
@@ -91,7 +91,7 @@ def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> No
     ],
 )
 def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> None:
-    """In the user's own order; a set has none, so that of the definition is taken: the same on every day."""
+    """The user's order counts; for a set, which has none, the definition's order is the same on every day."""
     left_out = item.bit_count() < len(set(value))  # type: ignore[call-overload]
     assert encoded(value, at_most) == Encoded(item, outside=left_out)
 
@@ -119,7 +119,7 @@ def test_what_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> 
     ("value", "item", "outside"), [("export", 1, False), (Feature.SEARCH, 2, False), ("x", 0, True)]
 )
 def test_a_text_is_a_mistake_but_what_it_says_is_reported(value: object, item: int, outside: bool) -> None:
-    """One who gives a text may mean to give the others later, when it is too late: so it is told."""
+    """A text is a mistake because an app may want to record the other values later, when it is too late."""
     assert encoded(value) == Encoded(item, outside=outside, mistake=True)
 
 
