@@ -122,7 +122,7 @@ def test_a_pool_of_processes_reports_once(make: Make, folder: Path, method: str)
 
 
 @needs_fork
-def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folder: Path) -> None:
+def test_workers_of_a_preloading_fork_server_report_once(make: Make, folder: Path) -> None:
     client = make(folder)  # as under gunicorn --preload: made by the parent, used by its children
     children = []
     for name in METRICS:
@@ -210,12 +210,12 @@ print(os.path.getsize(sys.argv[3]), client.status().metrics[1].reports, client.s
 """
 
 
-def test_a_host_that_closes_every_descriptor(definitions: str, folder: Path, tmp_path: Path) -> None:
+def test_host_that_closes_every_descriptor_loses_no_report(definitions: str, folder: Path, tmp_path: Path) -> None:
     done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"))
     assert (done.stdout, done.stderr) == ("0 200 {}\n", "")
 
 
-def test_clients_that_are_never_closed_leave_nothing_open(definitions: str, folder: Path) -> None:
+def test_clients_that_are_never_closed_leave_no_thread(definitions: str, folder: Path) -> None:
     before = set(threading.enumerate())
     for _ in range(200):
         client = dither.Client(definitions, "https://example.org", "tests", folder, background=False, environ={})

@@ -15,7 +15,7 @@ def _own_metrics() -> dict[str, Metric]:
     return METRICS
 
 
-def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:
+def test_outcome_records_success_or_failure(telemetry: Telemetry) -> None:
     with telemetry.outcome("mobile"):
         pass
     with pytest.raises(ZeroDivisionError), telemetry.outcome("mobile"):

@@ -48,7 +48,7 @@ def in_child(work: object) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_the_client_needs_nothing_but_the_standard_library() -> None:
+def test_client_runs_with_the_standard_library_alone() -> None:
     done = run(
         "import dither\n"
         "[getattr(dither, name) for name in dither.__all__]\n"
@@ -62,7 +62,7 @@ def test_the_client_needs_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_an_import_alone_loads_next_to_nothing() -> None:
+def test_import_of_the_client_loads_few_modules() -> None:
     done = run(
         "import dither\nprint([name for name in ('dither.client', 'dither_shared', 'dataclasses', 'ssl', 'tomllib', "
         "'http.client', 'argparse', 'logging', 'threading') if name in sys.modules])\n"
@@ -80,7 +80,7 @@ def test_a_client_that_is_off_loads_neither_network_nor_logging() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_every_name_is_where_it_is_said_to_be() -> None:
+def test_every_lazy_name_is_in_its_stated_module() -> None:
     assert {name for name in dither.__all__ if getattr(dither, name).__name__ != name} == set()
     assert dir(dither) == sorted(dither.__all__)
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
@@ -112,9 +112,7 @@ def definitions(tmp_path: Path) -> str:
 
 
 @needs_posix
-def test_what_record_returned_from_outlives_kill_9(
-    definitions: str, folder: Path, make: Make, calendar: Calendar
-) -> None:
+def test_recorded_answer_survives_kill_9(definitions: str, folder: Path, make: Make, calendar: Calendar) -> None:
     done = run(_RECORDS_AND_DIES, definitions, str(folder), "25", "next", "die")
     assert done.stdout == "recorded\n"
     assert done.returncode == -signal.SIGKILL
@@ -176,7 +174,7 @@ class Holding(Calendar):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, folder: Path) -> None:
+def test_fork_with_locks_held_and_an_upload_under_way_is_safe(make: Make, folder: Path) -> None:
     sent, calendar = Stuck(), Holding()
     client = make(folder, transport=sent, background=True, today=calendar)
     client.record("mobile", True)
@@ -208,7 +206,7 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_while_another_thread_works_out_a_property_of_a_metric(
+def test_fork_while_a_thread_computes_a_metric_property_does_not_hang(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, whole = make(metrics={"mobile": replace(METRICS["mobile"])}), BooleanQuestion.answers
@@ -237,7 +235,7 @@ def test_a_fork_while_another_thread_works_out_a_property_of_a_metric(
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None:
+def test_forked_child_does_not_send_its_parents_in_memory_reports(make: Make) -> None:
     sent = Script()
     client = make(transport=sent)
     client.record("mobile", True)

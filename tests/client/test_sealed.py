@@ -81,7 +81,7 @@ def test_disk_search_finds_an_unsealed_row(make: Make, folder: Path) -> None:
 
 
 @needs_fork
-def test_what_a_killed_process_recorded_leaves_as_it_was_sealed(make: Make, folder: Path) -> None:
+def test_reports_of_a_killed_process_are_sent_as_they_were_sealed(make: Make, folder: Path) -> None:
     make(folder, seal=KEY).close()
     if (child := os.fork()) == 0:
         client = make(folder, mode=None, seal=KEY)
@@ -127,7 +127,7 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
 
 
-def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) -> None:
+def test_waiting_reports_are_sent_although_the_app_has_a_new_key(make: Make, folder: Path) -> None:
     first = make(folder, seal=KEYS["xwing"])
     first.record("mobile", True)
     first.close()
@@ -189,7 +189,7 @@ def test_many_threads_seal_at_once(make: Make) -> None:
     assert all(map(opened, bodies))
 
 
-def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> None:
+def test_preview_in_mode_local_shows_the_unsealed_row(make: Make, folder: Path) -> None:
     client = make(folder, mode="local", seal=KEY)
     client.record("mobile", True)
     (body,) = client.preview()
@@ -199,7 +199,7 @@ def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> No
     assert client.status().dropped == 1
 
 
-def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None:
+def test_seal_key_on_only_some_metrics_is_refused(make: Make) -> None:
     some = METRICS | {"theme": sealing()["theme"]}
     with pytest.raises(dither.ParameterError, match="metrics: mobile has no seal key, but other metrics have one"):
         make(metrics=some)
@@ -208,7 +208,7 @@ def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None
     assert opened(client.preview()[0])
 
 
-def test_without_the_package_nothing_is_drawn(
+def test_without_the_hpke_package_no_report_is_drawn(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     take_package(monkeypatch)
@@ -268,7 +268,7 @@ def test_showing_a_sealed_app_needs_no_cryptography_package(make: Make, monkeypa
     assert client.status().metrics[0].sealed_for == KEY.fingerprint
 
 
-def test_nothing_is_imported_without_a_key_or_before_a_report() -> None:
+def test_hpke_is_imported_only_with_a_key_and_a_report() -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\n"
         "import dither\n"
@@ -288,7 +288,7 @@ def test_nothing_is_imported_without_a_key_or_before_a_report() -> None:
     assert done.stdout.splitlines() == ["on False 1 False", "on False 1 True"]
 
 
-def test_a_python_without_packages_says_why_it_is_silent() -> None:
+def test_sealing_app_on_a_python_without_packages_says_why_it_is_off() -> None:
     done = run(
         "import dither\n"
         f"client = dither.Client({{}}, {ENDPOINT!r}, 'app', dither.MemoryState('on'), environ={{}})\n"
@@ -307,7 +307,7 @@ def test_a_python_without_packages_says_why_it_is_silent() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_answer_at_exit_may_be_the_first_to_be_sealed(folder: Path) -> None:
+def test_answer_at_exit_can_be_the_first_sealed_report(folder: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\n"
         "import atexit, dither\n"
@@ -326,9 +326,7 @@ def pools_of(client: dither.Client) -> list[Pool]:
     return [SealedReport.decode(body).pool for body in client.preview()]
 
 
-def test_a_report_that_waits_names_the_period_in_which_it_was_drawn(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_waiting_report_names_the_period_in_which_it_was_drawn(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder, seal=KEY)
     for name in ("mobile", "weekly", "survey"):
         client.record(name, True)

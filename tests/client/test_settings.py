@@ -63,15 +63,13 @@ def test_a_mistaken_type_is_named_and_its_value_is_not() -> None:
             folder_of(path)
 
 
-def test_without_metrics_the_client_is_empty(make: Make) -> None:
+def test_client_without_metrics_accepts_all_calls(make: Make) -> None:
     client = make(metrics={"mobile": 5}, mode=None, strict=False)
     assert (repr(client), client.pending()) == ("Client()", [])
 
 
 @pytest.mark.parametrize("mistake", [{"spread": "soon"}, {"exit_wait": -1.0}], ids=str)
-def test_a_user_decides_on_a_client_whose_timing_is_a_mistake(
-    make: Make, folder: Path, mistake: dict[str, object]
-) -> None:
+def test_consent_works_on_a_client_with_invalid_timing(make: Make, folder: Path, mistake: dict[str, object]) -> None:
     make(folder).record("mobile", True)
     sent = Script()
     client = make(folder, mode=None, strict=False, transport=sent, **mistake)
@@ -83,7 +81,7 @@ def test_a_user_decides_on_a_client_whose_timing_is_a_mistake(
     assert make(folder, mode=None).status().decided_by == "the user's choice"
 
 
-def test_consent_on_a_client_that_could_not_be_made_keeps_nothing(make: Make, folder: Path) -> None:
+def test_consent_on_an_invalid_client_stores_nothing(make: Make, folder: Path) -> None:
     for mistake in ({"metrics": 5}, {"app": "a/b"}, {"endpoint": "", "transport": None}):
         client = make(folder, mode=None, strict=False, **mistake)
         assert not client.consent("on")
@@ -100,14 +98,14 @@ def test_an_environ_of_a_wrong_type_disables_the_client(make: Make, folder: Path
     assert not client.flush(1)
 
 
-def test_a_lifetime_cap_may_be_as_large_as_the_app_likes(make: Make) -> None:
+def test_lifetime_cap_has_no_upper_limit(make: Make) -> None:
     for value in HUGE:
         client = make(lifetime_cap=value)
         client.record("mobile", True)
         assert client.flush(60), type(value)
 
 
-def test_a_time_from_none_to_a_year_is_taken(make: Make) -> None:
+def test_times_from_zero_to_a_year_are_accepted(make: Make) -> None:
     for name in TIMES:
         for value in (0, 0.0, 1e-300, 5, 31_622_400):
             client = make(background=True, **{name: value})
@@ -115,7 +113,7 @@ def test_a_time_from_none_to_a_year_is_taken(make: Make) -> None:
             assert client.flush(60), (name, value)
 
 
-def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
+def test_flush_with_an_invalid_timeout_does_not_wait(make: Make) -> None:
     for timeout in NO_NUMBERS:
         client = make(strict=False)
         client.record("mobile", True)

@@ -89,7 +89,9 @@ QUICK = [
     ("version", "recorded", "moment"),
     [pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
 )
-def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str, moment: str, recorded: bool) -> None:
+def test_no_method_raises_or_hangs_at_shutdown(
+    definitions: Path, folder: Path, version: str, moment: str, recorded: bool
+) -> None:
     """In Python 3.11 a thread that is started now never runs, and its starter waits without end."""
     before = 'client.record("theme", "dark")\n' if recorded else ""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"

@@ -18,7 +18,7 @@ from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
-def test_a_subinterpreter_may_end(folder: Path, tmp_path: Path, version: str) -> None:
+def test_subinterpreter_with_a_client_can_end(folder: Path, tmp_path: Path, version: str) -> None:
     """As under mod_wsgi. Python aborts the process if a thread outlives it: "not the last thread"."""
     definitions = tmp_path / "metrics.toml"
     definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
@@ -49,7 +49,9 @@ def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.
     assert client.flush(60)
 
 
-def test_a_host_that_moves_keeps_its_state(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changing_the_working_directory_keeps_the_state(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
     for state in ("state", Path("state")):
@@ -138,7 +140,7 @@ def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")
-def test_a_host_without_descriptors_goes_on(folder: Path) -> None:
+def test_host_without_free_descriptors_continues(folder: Path) -> None:
     """At the limit no file can be opened; when some are free again, all is as before."""
     program = (
         f"import os, resource, sys; sys.path[:0] = {FLOORS!r}\nimport dither\nfrom dither_shared import parse_metrics\n"

@@ -25,7 +25,7 @@ def _own_metrics() -> dict[str, Metric]:
     return METRICS
 
 
-def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
+def test_fixture_returns_the_recorded_answers(telemetry: Telemetry) -> None:
     telemetry.record("theme", "dark")
     telemetry.record("theme", "light")
     telemetry.record("mobile", True)
@@ -39,7 +39,7 @@ def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
     assert len(telemetry.collector.reports("theme")) == 1
 
 
-def test_all_questions_of_a_survey_are_asked_in_a_test(telemetry: Telemetry) -> None:
+def test_fixture_records_all_questions_of_a_survey(telemetry: Telemetry) -> None:
     looks = Survey("looks", ("mobile", "theme"))
     metrics = {name: dataclasses.replace(METRICS[name], survey=looks) for name in looks.metrics}
     for client in (dither.Client(metrics, ENDPOINT, "notes"), Telemetry(metrics)):
@@ -51,7 +51,7 @@ def test_all_questions_of_a_survey_are_asked_in_a_test(telemetry: Telemetry) -> 
     assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
 
 
-def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
+def test_fixture_returns_the_strata_of_answers(telemetry: Telemetry) -> None:
     strata = {"theme": dataclasses.replace(METRICS["theme"], strata=Strata.of([("platform", ["linux", "mac"])]))}
     client = dither.Client(METRICS | strata, ENDPOINT, "notes", strata={"platform": "linux"})
     client.record("theme", "dark")
@@ -230,7 +230,7 @@ def test_nested_stand_ins_are_undone_in_order(folder: Path) -> None:
     assert dither.Client.__init__ is made
 
 
-def test_standing_in_again_and_again_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standing_in_repeatedly_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     client = dither.Client(METRICS, ENDPOINT, "notes", dither.MemoryState(), environ={})
     made, replaced = [0], []
 
@@ -290,7 +290,7 @@ def test_a_sealed_app_is_tested_by_its_rows_and_without_the_package(
     assert Telemetry(sealing()).status().mode == "on"
 
 
-def test_a_sealed_client_that_was_there_before_is_stood_in_for(make: Make) -> None:
+def test_fixture_stands_in_for_an_existing_sealed_client(make: Make) -> None:
     client = make(seal=KEY)
     telemetry = Telemetry({})
     with telemetry.standing_in():
@@ -302,7 +302,7 @@ def test_a_sealed_client_that_was_there_before_is_stood_in_for(make: Make) -> No
     assert body.startswith(b'{"pool":"theme/')
 
 
-def test_a_wrong_key_fails_a_test(telemetry: Telemetry) -> None:
+def test_fixture_fails_a_test_with_a_wrong_seal_key(telemetry: Telemetry) -> None:
     with pytest.raises(dither.ParameterError, match=r"^seal: does not begin with"):
         dither.Client(METRICS, ENDPOINT, "notes", seal="x")
     assert len(telemetry.mistakes) == 1

@@ -36,7 +36,7 @@ def compiles(mechanism: Mechanism) -> bool:
 
 
 @each(every)
-def test_compiled_law_is_json_or_names_what_keeps_it_from_being_one(mechanism: Mechanism) -> None:
+def test_compiled_law_is_json_or_names_the_obstacle(mechanism: Mechanism) -> None:
     if not compiles(mechanism):
         lasting = mechanism.memoised and not mechanism.always_memoised
         with pytest.raises(ParameterError, match="permanent_epsilon: " if lasting else "mechanism: "):
@@ -116,6 +116,6 @@ def test_every_kind_of_question_compiles_at_every_epsilon(case: tuple[str, float
         assert Grid(**grid).points == metric.mechanism.size
 
 
-def test_question_from_outside_is_refused_by_its_kind() -> None:
+def test_compile_refuses_a_question_of_another_package_by_its_kind() -> None:
     with pytest.raises(ParameterError, match="type: stars is not supported by other clients"):
         Stars(5).compiled(choose(5, 1.0))

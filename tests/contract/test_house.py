@@ -85,7 +85,7 @@ def test_functions_have_fewer_than_40_lines() -> None:
     assert long == []
 
 
-def test_only_what_hands_names_on_lists_them() -> None:
+def test_only_re_exporting_modules_define_all() -> None:
     assert {
         name for name, path in MODULES.items() if "\n__all__" in path.read_text(encoding="utf-8")
     } <= PUBLIC | HANDED_ON

@@ -20,7 +20,7 @@ def test_counted_noun_is_singular_for_one_and_thousands_are_separated(number: in
     assert counted(number, "batch", "batches") == text
 
 
-def test_a_plural_in_s_needs_no_word() -> None:
+def test_regular_plural_needs_no_argument() -> None:
     assert [counted(number, "day") for number in (0, 1, 2)] == ["0 days", "1 day", "2 days"]
 
 

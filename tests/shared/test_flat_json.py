@@ -8,7 +8,7 @@ from dither_shared.flat_json import base64, read_base64, read_object
 FIELDS, KNOWN = ("a",), ("a", "b")
 
 
-def test_members_that_may_be_missing_may_be_missing() -> None:
+def test_optional_members_of_a_flat_object_may_be_missing() -> None:
     assert read_object(b'{"a":"1"}', FIELDS, KNOWN) == {"a": "1"}
     assert read_object(b'{"b":"2","a":"1"}', FIELDS, KNOWN) == {"a": "1", "b": "2"}
 

@@ -78,7 +78,7 @@ def test_only_exceptions_of_the_classes_are_suppressed() -> None:
         raise ValueError("other")
 
 
-def test_a_weak_set_holds_what_others_hold() -> None:
+def test_weak_set_keeps_only_referenced_objects() -> None:
     for kind in (light.WeakSet, weakref.WeakSet):
         held, dropped, removed = _Odd(), _Odd(), _Odd()
         objects: weakref.WeakSet[_Odd] = kind()

@@ -126,7 +126,7 @@ def test_members_are_those_of_pythons_own_collections(value: object, held: list[
     assert members(value) == held
 
 
-def test_of_very_many_members_the_first_are_read() -> None:
+def test_only_the_first_of_very_many_members_are_read() -> None:
     for many in ([0] * MOST_MEMBERS + [1], (0,) * MOST_MEMBERS + (1,), np.zeros(MOST_MEMBERS + 1)):
         read = members(many)
         assert read is not None

@@ -74,7 +74,7 @@ def test_a_key_that_keeps_nothing_secret_is_refused(suite: Suite) -> None:
             SealKey.parse(text)
 
 
-def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
+def test_seal_key_of_a_file_applies_to_all_metrics_without_new_versions() -> None:
     plain = parse_metrics(TOML)["theme"]
     sealed = parse_metrics(f'{TOML}\n[seal]\nkey = "{KEY}"\n')["theme"]
     assert (plain.seal, sealed.seal) == (None, KEY)
@@ -166,7 +166,7 @@ def test_a_report_is_one_flat_object() -> None:
         SealedReport.decode(report._replace(sealed=b"").encode())
 
 
-def test_a_batch_says_nothing_of_the_order_in_which_reports_came() -> None:
+def test_sealed_batch_reveals_nothing_about_the_order_of_arrival() -> None:
     chance = random.Random(5)
     rows = [chance.randbytes(49) for _ in range(100)]
     batch = SealedBatch.of(POOL, SUITES["x25519"], 100, rows)

@@ -177,7 +177,7 @@ def test_the_file_is_the_same_each_time_and_as_it_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_all_refusals_are_named_together_and_nothing_is_written(
+def test_compile_names_all_refusals_together_and_writes_nothing(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definitions.write_text(KINDS + REFUSED, encoding="utf-8")
@@ -204,7 +204,7 @@ def test_all_refusals_are_named_together_and_nothing_is_written(
     assert "into a separate file" in advice
 
 
-def test_a_metric_compiles_once_the_advice_is_followed() -> None:
+def test_metric_compiles_after_the_advice_is_followed() -> None:
     """Leaving out a refused key removes its refusal and no other."""
     with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
         compiled(parse_metrics(REFUSED)["lasting"])
@@ -218,9 +218,7 @@ def test_a_metric_compiles_once_the_advice_is_followed() -> None:
         assert left == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
 
 
-def test_the_definitions_are_not_replaced_by_what_is_compiled_from_them(
-    definitions: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(definitions, "-o", definitions) == 2
     assert capsys.readouterr().err.startswith("dither: --output: ")
     assert definitions.read_text(encoding="utf-8") == KINDS
@@ -254,7 +252,7 @@ def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureF
     assert "leave [seal] out" in output.err
 
 
-def test_of_after_and_months_are_written_where_they_are_set_and_nothing_else_changes() -> None:
+def test_of_after_and_months_are_compiled_only_where_they_are_set() -> None:
     text = '[metrics.exports]\ntype = "number"\nlow = 0\nhigh = 50\nepsilon = 1.0\nperiod = "month"\n'
     plain = json.loads(compiled(parse_metrics(text)["exports"]))
     formed = json.loads(compiled(parse_metrics(text + 'of = "count"\nafter = "7 days"')["exports"]))

@@ -80,7 +80,7 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
         ),
     ],
 )
-def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
+def test_lint_names_the_key_to_correct(change: dict[str, object], finding: str) -> None:
     metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
     advice = lint([metric], date(2026, 11, 18))
     assert len(advice) == 1
@@ -113,17 +113,17 @@ def test_an_attribute_that_sounds_secret_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["platform", "storage", "package", "language_pack"[:7], "emailer", "build"])
-def test_an_attribute_that_only_contains_such_letters_is_not_named(name: str) -> None:
+def test_attribute_whose_name_only_contains_a_secret_word_is_not_named(name: str) -> None:
     assert findings(metric("theme", **{name: ["a", "b"]})) == []
 
 
-def test_many_cells_split_the_anonymity_set() -> None:
+def test_lint_warns_of_strata_with_many_cells() -> None:
     assert findings(metric("theme", platform=[*"abcdefg"])) == []
     (finding,) = findings(metric("theme", platform=[*"abcdefgh"]))
     assert finding.startswith("metrics.theme.strata: 9 cells, and each needs as many reports as the metric would")
 
 
-def test_one_name_and_one_list_for_all_metrics() -> None:
+def test_lint_advises_one_attribute_name_and_list_for_all_metrics() -> None:
     right, typo = metric("right", platform=["linux", "mac"]), metric("typo", plattform=["linux", "mac"])
     assert findings(right, right, typo)[-1].startswith(
         "metrics.typo.strata.plattform: another metric has a similar name; did you mean 'platform'?"

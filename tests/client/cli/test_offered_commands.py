@@ -31,7 +31,7 @@ main()
 
 
 @pytest.mark.parametrize("arguments", [[], ["status"]])
-def test_without_a_command_the_status_is_shown(
+def test_offered_commands_default_to_status(
     arguments: list[str], make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(make(), arguments) == 0

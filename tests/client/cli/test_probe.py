@@ -61,13 +61,13 @@ def test_each_step_of_a_good_collector_is_ok() -> None:
         (500, problem("internal"), "HTTP 500"),
     ],
 )
-def test_an_answer_that_is_not_a_collectors_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_an_answer_that_is_not_a_collectors(status: int, body: str, said: str) -> None:
     finding = last(answering((status, body)))
     assert (finding.step, finding.result) == ("collector", "failed")
     assert said in finding.says
 
 
-def test_a_missing_path_is_asked_about() -> None:
+def test_probe_of_a_missing_path_suggests_to_check_it() -> None:
     assert "is the path /wrong right?" in last(answering((404, "")), "/wrong/").says
 
 
@@ -82,7 +82,9 @@ def test_a_missing_path_is_asked_about() -> None:
         (403, problem("forbidden"), "t", "failed", "it has another role"),
     ],
 )
-def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | None, result: str, said: str) -> None:
+def test_probe_judges_the_token_by_the_collectors_answer(
+    status: int, body: str, token: str | None, result: str, said: str
+) -> None:
     finding = last(answering((status, body)), token=token)
     assert (finding.step, finding.result) == ("token", result)
     assert said in finding.says
@@ -99,14 +101,14 @@ def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | 
         (503, problem("unavailable"), "HTTP 503"),
     ],
 )
-def test_a_version_that_is_not_counted_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_a_version_that_the_collector_does_not_count(status: int, body: str, said: str) -> None:
     with listening(answering((200, OPEN), (status, body))) as port:
         finding = probe_results(f"http://127.0.0.1:{port}", THEME)[-1]
     assert (finding.step, finding.result, finding.metric) == ("metric", "failed", "theme")
     assert said in finding.says
 
 
-def test_a_limited_rate_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_waits_after_a_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_PAUSE", 0.0)
     accepted = KNOWN % ("theme", THEME.version, "accepted")
     with listening(answering((429, ""), (200, OPEN), (429, ""), (429, ""), (200, accepted))) as port:
@@ -160,7 +162,7 @@ def test_https_to_an_http_port_is_reported() -> None:
     assert "is it http" in finding.says
 
 
-def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unencrypted_endpoint_gets_a_warning_except_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(answering((200, OPEN))) as port:
         (local,) = resolve("127.0.0.1", port)
         far = local._replace(name=("192.0.2.1", port))
@@ -228,7 +230,7 @@ SEALED = tuple(sealing({"theme": THEME, "mobile": MOBILE}).values())
 
 
 @pytest.mark.parametrize(("status", "body"), [(405, problem("method-not-allowed")), (200, '{"relay": "dither"}')])
-def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: str) -> None:
+def test_probe_of_a_relay_sends_no_token_and_checks_no_version(status: int, body: str) -> None:
     requests: list[bytes] = []
     with listening(answering((status, body), requests=requests)) as port:
         findings = probe_results(f"http://127.0.0.1:{port}/some/where", *SEALED, token="s3cret")  # noqa: S106 - nobody's
@@ -251,14 +253,14 @@ def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: s
         (502, "<html>", "something answers (HTTP 502), but it is not a dither relay"),
     ],
 )
-def test_an_answer_that_is_not_a_relays_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_an_answer_that_is_not_a_relays(status: int, body: str, said: str) -> None:
     with listening(answering((status, body))) as port:
         finding = probe_results(f"http://127.0.0.1:{port}", *SEALED)[-1]
     assert (finding.step, finding.result) == ("relay", "failed")
     assert said in finding.says
 
 
-def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
+def test_probe_recognizes_a_relay_in_place_of_a_collector() -> None:
     missing = problem("not-found")
     with listening(answering((404, missing), (200, '{"relay": "dither"}'))) as port:
         finding = probe_results(f"http://127.0.0.1:{port}", THEME)[-1]
@@ -268,7 +270,7 @@ def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
     assert "something answers (HTTP 404), but it is not a dither collector" in last(answering((404, missing))).says
 
 
-def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_fails_if_the_app_could_not_seal_here(monkeypatch: pytest.MonkeyPatch) -> None:
     sealer.cache_clear()
     monkeypatch.delattr(hpke, "Suite")  # as in a package that is too old
     with listening(answering((200, '{"relay": "dither"}'))) as port:
@@ -278,7 +280,9 @@ def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPat
     assert "needs the package cryptography (47 or later), which cannot be imported here" in finding.says
 
 
-def test_the_verdict_on_a_relay_promises_no_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probe_of_a_relay_does_not_promise_that_reports_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "metrics.toml"
     path.write_text(f'[seal]\nkey = "{SEALED[0].seal}"\n[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
     with listening(answering((200, '{"relay": "dither"}'))) as port:

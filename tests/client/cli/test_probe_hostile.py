@@ -36,7 +36,7 @@ POURS = {  # heads without end are those of tests/client/upload/test_hostile_pee
 
 
 @pytest.mark.parametrize("what", POURS)
-def test_an_endless_body_is_not_read_to_its_end(what: str) -> None:
+def test_probe_does_not_read_an_endless_body(what: str) -> None:
     with listening(POURS[what]) as port:
         probe_results(f"http://127.0.0.1:{port}")  # which loads what is loaded once
         tracemalloc.start()
@@ -60,7 +60,7 @@ def dripping(connection: socket.socket) -> None:
         connection.sendall(b"a")
 
 
-def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_has_one_deadline_for_all_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """One deadline covers all metrics if a collector stops answering."""
     monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
     left = [answering((200, OPEN))]
@@ -79,7 +79,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 @pytest.mark.parametrize("status", [200, 302, 404])
-def test_nothing_that_a_collector_says_reaches_the_terminal_as_it_is(
+def test_probe_escapes_everything_that_a_collector_answers(
     status: int, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = f"Location: https://elsewhere/{HOSTILE}\r\nServer: {HOSTILE}\r\n"

@@ -29,7 +29,9 @@ def arguments(tmp_path: Path, folder: Path) -> list[str]:
     return ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
 
 
-def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_preview_and_sent_commands_write_nothing(
+    arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status", *arguments]) == 0
     shown = capsys.readouterr().out
     assert "telemetry is off" in shown
@@ -42,7 +44,7 @@ def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("command", ["on", "local", "off", "forget"])
-def test_what_could_not_be_stored_is_reported_once(
+def test_failure_to_store_a_choice_is_reported_once(
     command: str, arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_text("a file, where the state's folder should be")

@@ -38,11 +38,11 @@ def states(client: dither.Client) -> dict[str, str]:
         ({"HOME": "/root"}, ""),
     ],
 )
-def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], sign: str) -> None:
+def test_ci_and_test_runs_are_recognized_by_their_environment(environ: Mapping[str, str], sign: str) -> None:
     assert automation_sign(environ) == sign
 
 
-def test_every_service_of_continuous_integration_is_known_by_its_variable() -> None:
+def test_every_ci_service_is_recognized_by_its_variable() -> None:
     names = (
         *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
         *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
@@ -51,7 +51,7 @@ def test_every_service_of_continuous_integration_is_known_by_its_variable() -> N
 
 
 @pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])
-def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
+def test_automated_machine_is_off_unless_turned_on(
     make: Make, folder: Path, environ: dict[str, str], mode: str
 ) -> None:
     client = make(folder, environ=environ, mode=None)
@@ -60,9 +60,7 @@ def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
     assert folder.exists() is (mode == "on")
 
 
-def test_under_pytest_a_client_is_off_unless_it_is_given_surroundings(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_under_pytest_is_off_unless_an_environ_is_passed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.environ", {})  # which may be that of a machine that builds
     client = make(environ=None)
     assert client.status().mode == "off"
@@ -115,7 +113,7 @@ def test_the_policy_file_has_its_place_on_each_system(
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder: Path, in_memory: bool) -> None:
+def test_new_metric_stays_off_until_it_is_accepted(make: Make, folder: Path, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     make(state, metrics={"mobile": MOBILE})
     client = make(state, metrics={"mobile": MOBILE, "theme": THEME}, mode=None)
@@ -147,7 +145,7 @@ def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder:
         {"strata": Strata.of([("platform", ["linux"])])},
     ],
 )
-def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: dict[str, object]) -> None:
+def test_changed_metric_needs_new_consent(make: Make, change: dict[str, object]) -> None:
     changed: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
     assert terms(changed) != terms(TOLD)
     assert len(terms(TOLD)) == 16
@@ -162,7 +160,7 @@ def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: 
     assert len(back.preview()) == 1
 
 
-def test_accepting_some_leaves_the_others_off(make: Make) -> None:
+def test_accepting_some_metrics_leaves_the_others_off(make: Make) -> None:
     client = make(mode=None)
     client.consent("on", ["theme"])
     client.record("mobile", True)
@@ -186,12 +184,12 @@ def test_the_day_of_acceptance_is_kept_and_off_forgets_it(make: Make, folder: Pa
     assert [metric.since for metric in client.status().metrics] == [calendar.day, calendar.day]
 
 
-def test_all_metrics_are_pending_until_somebody_decides(make: Make) -> None:
+def test_all_metrics_are_pending_until_the_user_decides(make: Make) -> None:
     assert make(mode=None).pending() == list(METRICS)
     assert make(mode=None, environ={"DITHER": "off"}).pending() == []
 
 
-def test_metric_that_has_expired_is_asked_no_more(make: Make, calendar: Calendar) -> None:
+def test_expired_metric_is_not_pending(make: Make, calendar: Calendar) -> None:
     ending = {"theme": dataclasses.replace(THEME, expires=calendar.day)}
     state = dither.MemoryState()
     client = make(state, metrics=ending)
@@ -207,7 +205,7 @@ def test_metric_that_has_expired_is_asked_no_more(make: Make, calendar: Calendar
     assert dithered.preview() == []
 
 
-def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) -> None:
+def test_choice_in_an_earlier_format_covers_no_metric(make: Make, folder: Path) -> None:
     make(folder)
     consent = folder / "consent"
     consent.write_bytes(consent.read_bytes().partition(b"\n")[0] + b"\n")
@@ -216,7 +214,7 @@ def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) ->
     assert (client.status().mode, client.status().withheld, client.preview()) == ("on", 1, [])
 
 
-def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
+def test_truncated_choice_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
     make(folder, metrics={"mobile": MOBILE, "theme": THEME})
     whole = (folder / "consent").read_bytes()
     for length in range(0, len(whole), 2):
@@ -227,7 +225,7 @@ def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder:
         assert (client.status().mode == "on") is (whole[:length].endswith(b"\n") and length > 0)
 
 
-def test_a_yes_covers_what_goes_through_a_relay_later(make: Make, folder: Path) -> None:
+def test_consent_still_holds_if_reports_later_go_through_a_relay(make: Make, folder: Path) -> None:
     make(folder).close()
     for key in KEYS.values():
         client = make(folder, mode=None, seal=key)
@@ -235,7 +233,7 @@ def test_a_yes_covers_what_goes_through_a_relay_later(make: Make, folder: Path) 
         assert {metric.since for metric in client.status().metrics} == {Calendar().day}
 
 
-def test_a_yes_to_a_relay_covers_nothing_without_one(make: Make, folder: Path) -> None:
+def test_consent_to_a_relay_does_not_cover_sending_without_it(make: Make, folder: Path) -> None:
     make(folder, seal=KEY).close()
     client = make(folder, mode=None)
     client.record("mobile", True)

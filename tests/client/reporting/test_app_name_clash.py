@@ -37,7 +37,7 @@ def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_version_that_comes_back_reveals_another_app_of_the_name(
+def test_version_that_returns_reveals_another_app_of_the_same_name(
     make: Make, calendar: Calendar, tmp_path: Path, background: bool
 ) -> None:
     """Neither an update nor programs of one app with different metrics are a clash."""
@@ -54,7 +54,7 @@ def test_version_that_comes_back_reveals_another_app_of_the_name(
         assert warned(client.status().trouble) == warned(looking.status().trouble) == known, apps
 
 
-def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
+def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
     make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Both apps together report a metric once per period: the other's answer is ignored and counted."""
@@ -112,12 +112,12 @@ def test_unreadable_version_notes_do_no_harm(make: Make, folder: Path, kind: str
     assert client.status().trouble == {}
 
 
-def test_notes_are_forgotten_with_the_rest(make: Make, folder: Path) -> None:
+def test_version_notes_are_deleted_by_forget(make: Make, folder: Path) -> None:
     started(make, folder, OURS).forget()
     assert not (folder / "versions").exists()
 
 
-def test_notes_are_bounded(make: Make, folder: Path) -> None:
+def test_version_notes_are_bounded(make: Make, folder: Path) -> None:
     for number in range(20):
         named = {f"metric_{number}_{place:03}": dataclasses.replace(MOBILE, name=f"m{place}") for place in range(200)}
         notes = noted((folder / "versions").read_bytes() if number else b"", named, 739000 + number)

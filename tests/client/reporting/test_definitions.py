@@ -185,7 +185,7 @@ DAMAGE: dict[str, Callable[[Path], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_what_this_device_did_not_write_is_not_believed(
+def test_compiled_definitions_of_other_writers_are_not_trusted(
     definitions: Path, folder: Path, kept: Path, damage: Callable[[Path], bytes]
 ) -> None:
     whole = kept.read_bytes()
@@ -196,7 +196,7 @@ def test_what_this_device_did_not_write_is_not_believed(
     assert kept.read_bytes() == whole
 
 
-def test_neither_a_flipped_bit_nor_a_missing_end_is_believed(
+def test_damaged_or_truncated_compiled_definitions_are_not_trusted(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definitions.write_text(TOML.partition("[metrics.mobile]")[0], encoding="utf-8")
@@ -252,7 +252,7 @@ def test_definitions_that_are_not_text_are_a_mistake_on_every_device(
 
 @needs_posix
 @pytest.mark.parametrize("owner", ["the folder", "the files"])
-def test_nothing_of_another_user_is_unmarshalled(
+def test_compiled_definitions_of_another_user_are_not_unmarshalled(
     definitions: Path, folder: Path, kept: Path, owner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def of_another(status: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
@@ -272,7 +272,7 @@ def test_nothing_of_another_user_is_unmarshalled(
 
 @needs_posix
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir], ids=["a pipe", "a folder"])
-def test_what_stands_in_the_place_of_compiled_definitions_stops_nothing(
+def test_pipe_or_folder_in_place_of_compiled_definitions_stops_nothing(
     definitions: Path, folder: Path, kept: Path, put: Callable[[Path], None]
 ) -> None:
     kept.unlink()
@@ -295,7 +295,7 @@ def test_a_disk_that_takes_no_compiled_definitions_stops_nothing(
     assert loaded(definitions, folder).keys() == load_metrics(definitions).keys()
 
 
-def test_what_another_device_or_version_wrote_is_not_believed(
+def test_compiled_definitions_of_another_device_or_version_are_not_trusted(
     definitions: Path, folder: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = dither.Client(definitions, ENDPOINT, "tests", tmp_path / "other", environ={}, background=False)
@@ -343,6 +343,6 @@ def test_compiled_metrics_lead_to_the_same_status_and_texts(definitions: Path, f
     assert shown[0] == shown[1]
 
 
-def test_the_version_is_that_of_the_release() -> None:
+def test_version_of_the_client_equals_the_release() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["version"] == VERSION

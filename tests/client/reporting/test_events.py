@@ -349,7 +349,9 @@ def test_clock_that_was_ahead_loses_its_period_and_gains_no_report(make: Make, f
 
 
 @pytest.mark.parametrize("damage", [b"", b"00000000 x 1 1\n", b"\xff\xfe\n", b"x" * 200_000 + b"\n"])
-def test_damaged_events_cost_one_report_and_are_said(make: Make, folder: Path, monday: Calendar, damage: bytes) -> None:
+def test_damaged_events_cost_one_report_and_are_reported_in_the_status(
+    make: Make, folder: Path, monday: Calendar, damage: bytes
+) -> None:
     metrics = only("exports", "crash")
     make(folder, metrics=metrics).add("exports")
     (folder / "events").write_bytes(damage)
@@ -391,7 +393,7 @@ def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
 
 
 @pytest.mark.parametrize("how", ["off", "forget"])
-def test_no_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
+def test_refusing_or_forgetting_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
     client = make(folder, metrics=METRICS)
     client.add("exports")
     client.consent("off") if how == "off" else client.forget()

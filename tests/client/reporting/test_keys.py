@@ -30,7 +30,7 @@ def answers(make: Make, calendar: Calendar, state: State, values: list[str], nam
     return [body.split(b'"reports":"')[1] for body in bodies]
 
 
-def test_a_running_client_repeats_what_a_restarted_one_does(make: Make, calendar: Calendar) -> None:
+def test_running_client_repeats_the_same_draws_as_a_restarted_one(make: Make, calendar: Calendar) -> None:
     values = ["x", "x", "y", "x", "y", "y", "z", "x"]
     state = dither.MemoryState()
     restarted = answers(make, calendar, state, values)

@@ -55,9 +55,7 @@ def test_the_status_says_that_a_cap_is_reached(
     assert client.status().metrics[0].state == "off"
 
 
-def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
-    make: Make, state: State, calendar: Calendar
-) -> None:
+def test_metric_beyond_its_budget_repeats_its_last_answer(make: Make, state: State, calendar: Calendar) -> None:
     metric = CLEAR["one"]
     metrics = {"one": dataclasses.replace(metric, cap=2.5 * metric.charge)}
     values = ["x", "y", "x", "z", "w", "y", "z", "x"]
@@ -146,7 +144,7 @@ def test_ledger_reads_twice_the_entries_that_it_writes_and_no_more() -> None:
         ledger.check_size()
 
 
-def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_record_of_a_ledger_counts_towards_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither.reporting.ledger._MOST", 7)
     ledger = Ledger()
     ledger.apply(debit_of(THEME))  # its account, and the day of its last report
@@ -224,7 +222,7 @@ def test_ledger_is_written_with_each_debit_twice() -> None:
     assert sorted(map(str, ledger.records())) == sorted(map(str, [debit_of(MOBILE), Disabled(THEME.version, DAY)] * 2))
 
 
-def test_first_value_is_paid_for_whatever_cannot_be_read() -> None:
+def test_first_value_is_paid_for_despite_unreadable_records() -> None:
     """The first report claimed the cap for the first value."""
     ledger = Ledger()
     ledger.apply(debit_of(BROWSER, charges=0))

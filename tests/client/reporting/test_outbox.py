@@ -153,7 +153,7 @@ def test_no_record_waits_for_the_disk(
 
 
 @pytest.mark.parametrize("by_user", [True, False])
-def test_what_a_first_record_needs_is_made_before_it(
+def test_first_record_does_not_wait_for_the_disk(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, by_user: bool
 ) -> None:
     client = make(folder, mode="on" if by_user else None, environ={} if by_user else {"DITHER": "on"}, background=True)

@@ -72,7 +72,7 @@ def state(request: pytest.FixtureRequest, folder: Path) -> State:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_value_beyond_the_budget_repeats_the_last_draw(
+def test_new_value_beyond_the_budget_repeats_the_last_draw(
     make: Make, state: State, calendar: Calendar, name: str
 ) -> None:
     """Three values that mark different cells, of which two are paid for; restarted and tidied after each report."""
@@ -135,7 +135,7 @@ def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, fo
     assert Permanent not in after[after.index(Debit) :]
 
 
-def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make, folder: Path) -> None:
+def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
     kept = [keys.of(metric).kept(keys.of(metric).tag(value), keys.of(metric).draw(value)) for value in values]

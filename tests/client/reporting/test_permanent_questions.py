@@ -86,7 +86,7 @@ def key_of(metric: Metric, answer: object, keys: Keys) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> None:
+def test_exactly_answers_of_one_key_share_tag_and_draw(name: str) -> None:
     metric, answers, possible = CASES[name]
     for device in range(4):
         keys = Keys(bytes([device]) * 32)
@@ -152,7 +152,7 @@ def test_the_cap_pays_for_all_keys_up_to_ten(make: Make, calendar: Calendar) -> 
         assert client.status().trouble == {}
 
 
-def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, calendar: Calendar) -> None:
+def test_mistakes_and_numbers_beyond_an_end_are_charged_like_the_end(make: Make, calendar: Calendar) -> None:
     client = make(metrics={"asked": CASES["number 2 x 4"].metric}, strict=False)
     for value in (0, -5, None, float("nan"), "7", True, float("-inf")):
         client.record("asked", value)
@@ -162,7 +162,9 @@ def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, cale
     assert status.metrics[0].spent == pytest.approx(status.metrics[0].epsilon, rel=1e-6)
 
 
-def test_a_usual_sketch_keeps_what_it_drew_in_few_bytes(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_permanent_draws_of_a_usual_sketch_are_stored_in_few_bytes(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
     """The stored key is a bucket, not the 20,000 points of its hyperplane."""
     metric = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 2.0))
     client = make(folder, metrics={"listed": metric})

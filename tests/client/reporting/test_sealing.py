@@ -77,7 +77,7 @@ RFC = {
 }
 
 
-def test_the_package_seals_as_the_rfc_says() -> None:
+def test_hpke_package_reproduces_the_rfc_vector() -> None:
     """Check the vector's key and nonce with its ``aad``, then seal without, because reports have none."""
     rfc = {name: bytes.fromhex(text) for name, text in RFC.items()}
     aead = ChaCha20Poly1305(rfc["key"])
@@ -89,7 +89,7 @@ def test_the_package_seals_as_the_rfc_says() -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
-def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
+def test_sealed_row_is_longer_by_the_suites_overhead(suite: Any) -> None:
     body = shut(BATCH, KEYS[suite.name])
     report = SealedReport.decode(body)
     assert report.pool == Pool("theme", "b" * 16)
@@ -98,7 +98,7 @@ def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
     assert b"row" not in report.sealed
 
 
-def test_what_is_sealed_for_one_pool_opens_in_no_other() -> None:
+def test_row_sealed_for_one_pool_opens_in_no_other() -> None:
     report = SealedReport.decode(shut(BATCH, KEY))
     for pool in (Pool("them", "b" * 16), Pool("theme", "c" * 16), Pool("theme", "b" * 16, "linux")):
         with pytest.raises(InvalidTag):
@@ -140,7 +140,7 @@ def pair(metric: Metric, item: Any, seed: bytes, stratum: str | None, suite: str
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_of_report_is_sealed_as_it_is(name: str) -> None:
+def test_every_kind_of_report_opens_to_its_row_and_has_one_sealed_length(name: str) -> None:
     metric, lengths = KINDS[name], set()
     for number, value in enumerate(ANSWERS[metric.question.kind]):
         clear, shut = pair(metric, metric.item(value), b"%d" % number, None, "x25519")
@@ -163,7 +163,7 @@ def test_sealed_row_equals_the_row_in_the_clear_of_the_same_draw(
 
 @settings(max_examples=20)
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_the_length_depends_on_no_answer(first: str, other: str) -> None:
+def test_length_of_a_sealed_body_depends_on_no_answer(first: str, other: str) -> None:
     bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (first, other)]
     assert len(bodies[0]) == len(bodies[1])
 
@@ -181,7 +181,7 @@ def test_key_of_low_order_is_refused_before_a_report_is_drawn() -> None:
         sealer(SealKey(SUITES["xwing"], b"\xff" * SUITES["xwing"].key_bytes))
 
 
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sealing_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     take_package(monkeypatch)
     for look in (require, lambda: sealer(KEY)):
         with pytest.raises(SealError, match=r'pip install "dither\[sealed\]"'):

@@ -41,7 +41,7 @@ def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> Non
     assert (client.status().trouble, client.status().unlisted) == ({}, {})
 
 
-def test_what_is_given_with_an_answer_goes_before_what_the_client_was_made_with(make: Make, calendar: Calendar) -> None:
+def test_attribute_of_an_answer_overrides_the_clients(make: Make, calendar: Calendar) -> None:
     attributes = dict(LINUX)
     client = made(make, strata=attributes)
     attributes["platform"] = "windows"
@@ -93,7 +93,7 @@ def test_a_value_that_is_not_listed_is_not_quoted(make: Make, caplog: pytest.Log
     assert len(caplog.messages) == 2
 
 
-def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
+def test_missing_attribute_is_logged_as_a_mistake(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = made(make)
@@ -109,7 +109,7 @@ def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
     ]
 
 
-def test_an_attribute_that_the_metric_does_not_declare_is_left_out_and_told(
+def test_undeclared_attribute_is_left_out_and_logged(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = made(make, strict=False, strata=LINUX)

@@ -49,7 +49,7 @@ def test_each_metric_of_a_survey_is_drawn_as_often_as_the_others() -> None:
         assert all(240 < times < 360 for times in drawn.values())
 
 
-def test_a_draw_is_the_same_for_ever_and_moves_only_to_a_metric_that_joins() -> None:
+def test_draw_of_a_survey_is_permanent_and_moves_only_to_a_metric_that_joins() -> None:
     keys, more = Keys(b"a fixed secret"), Survey("looks", (*LOOKS.metrics, "zoom"))
     before = [keys.asked(LOOKS, day) for day in range(300)]
     assert before == [Keys(b"a fixed secret").asked(LOOKS, day) for day in range(300)]
@@ -58,7 +58,7 @@ def test_a_draw_is_the_same_for_ever_and_moves_only_to_a_metric_that_joins() -> 
     assert 40 < after.count("zoom") < 115
 
 
-def test_one_question_is_answered_and_the_others_are_counted(make: Make, calendar: Calendar) -> None:
+def test_survey_answers_one_question_and_counts_the_others(make: Make, calendar: Calendar) -> None:
     client = make(metrics=of(LOOKS))
     days = 25
     for _ in range(days):
@@ -78,7 +78,7 @@ def test_one_question_is_answered_and_the_others_are_counted(make: Make, calenda
 
 
 @pytest.mark.parametrize("order", [LOOKS.metrics, LOOKS.metrics[::-1]])
-def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
+def test_question_of_a_survey_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
     """The same secret draws the same question, whatever the answers."""
     drawn = set()
     for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
@@ -146,7 +146,7 @@ def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar:
     assert len(reported(client)) == 2
 
 
-def test_metrics_of_no_survey_and_of_others_are_asked_beside_it(make: Make) -> None:
+def test_metrics_outside_a_survey_are_asked_independently_of_it(make: Make) -> None:
     other = Survey("others", ("weekly",))
     weekly = dataclasses.replace(METRICS["weekly"], survey=other)
     client = make(metrics={**of(LOOKS), "weekly": weekly, "browser": METRICS["browser"]})
@@ -168,7 +168,7 @@ def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     assert theme.version == METRICS["theme"].version
 
 
-def test_a_device_that_is_to_forget_draws_anew(make: Make) -> None:
+def test_device_draws_a_new_survey_question_after_forget(make: Make) -> None:
     client = make(metrics=of(LOOKS), transport=Script())
     drawn = set()
     for _ in range(40):

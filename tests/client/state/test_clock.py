@@ -84,7 +84,7 @@ DAYS = st.one_of(
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(DAYS, st.booleans()), max_size=60))
-def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
+def test_invariants_hold_for_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device = Device()
     for day, restart in walk:
         device.live(day, restart=restart)
@@ -93,7 +93,7 @@ def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
 
 @settings(max_examples=80)
 @given(st.lists(st.integers(-40, 40), max_size=80))
-def test_any_walk_of_small_steps(steps: list[int]) -> None:
+def test_invariants_hold_for_any_clock_walk_of_small_steps(steps: list[int]) -> None:
     device, day = Device(), TODAY + 100
     for step in steps:
         day += step
@@ -115,7 +115,7 @@ def test_reports_resume_once_the_clock_is_right(walk: list[int], right: int) -> 
 
 
 @pytest.mark.parametrize("ahead", [2, 29, 30, 31, 400, YEARS, 20_000])
-def test_a_clock_that_is_moved_to_and_fro_gains_one_report_in_30_days(ahead: int) -> None:
+def test_clock_moved_back_and_forth_gains_one_report_in_30_days(ahead: int) -> None:
     device, days = Device(), 200
     for day in range(TODAY, TODAY + days):
         for _ in range(5):
@@ -129,7 +129,7 @@ def test_a_clock_that_is_moved_to_and_fro_gains_one_report_in_30_days(ahead: int
 @pytest.mark.parametrize(
     "readings", [(0, 3650), (9000, 5000, 100), (9000, 7000, 5000, 3000, 100), (60, 30, 0), (40, 20, 0)]
 )
-def test_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
+def test_clock_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
     device = Device()
     for _ in range(500):
         for days in readings:
@@ -223,9 +223,7 @@ def test_a_clock_that_is_behind_opens_and_drops_nothing(
     assert (status.queued, status.dropped, status.metrics[0].reports) == (1, 0, 1)
 
 
-def test_what_was_disabled_or_held_by_a_clock_ahead_ends_as_it_would_have(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_disabling_or_hold_set_by_a_clock_ahead_ends_on_time(make: Make, folder: Path, calendar: Calendar) -> None:
     calendar.pass_days(YEARS)
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)

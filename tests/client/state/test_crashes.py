@@ -87,7 +87,9 @@ def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterat
 
 
 @needs_fork
-def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_survives_a_death_between_any_two_system_calls(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
     number = 0
     for folder, notes in deaths(live, tmp_path):
@@ -120,7 +122,7 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     assert not list(folder.glob("*.new")), "no draft stays"
 
 
-def test_the_check_can_fail(make: Make, tmp_path: Path) -> None:
+def test_crash_check_fails_for_an_empty_state(make: Make, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         check(make, tmp_path / "new", 1, set())
 

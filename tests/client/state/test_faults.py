@@ -144,7 +144,7 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
 
 @pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])
 @pytest.mark.parametrize("lost", ["secret", "journal"])
-def test_half_a_state_is_not_a_new_device(
+def test_partial_state_is_not_a_new_device(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str, environ: dict[str, str]
 ) -> None:
     del used[lost]
@@ -168,7 +168,9 @@ def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
     assert not (folder / "journal").exists()
 
 
-def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_journal_that_vanishes_while_the_program_runs_is_not_recreated(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
     client = make(folder)
     client.record("mobile", True)
     for path in folder.iterdir():
@@ -180,7 +182,9 @@ def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path
     assert client.status().trouble
 
 
-def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_journal_that_shrinks_while_the_program_runs_stops_reports(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
     client = make(folder)
     client.record("mobile", True)
     journal = folder / "journal"
@@ -279,5 +283,5 @@ def test_no_failing_system_call_reaches_the_host(
     assert after.status().queued >= 1
 
 
-def test_a_secret_has_no_repr_that_tells() -> None:
+def test_secret_is_absent_from_its_repr() -> None:
     assert "abcd" not in repr(Secret("abcd"))

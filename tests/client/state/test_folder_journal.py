@@ -94,7 +94,7 @@ def test_descriptor_closed_by_the_host_is_reopened(make: Make, folder: Path) -> 
 
 
 @pytest.mark.parametrize("times", [1, 12])
-def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
+def test_replaced_journal_is_reopened(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
     client, other = make(folder), make(folder)
     client.record("mobile", True)
     for _ in range(times):
@@ -104,7 +104,7 @@ def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calen
 
 
 @pytest.mark.parametrize("name", ["lock", "journal"])
-def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
+def test_file_replaced_while_another_client_waits_for_its_lock_is_reopened(folder: Path, name: str) -> None:
     """The lock of a file that was deleted while waiting protects nothing, because others lock a new file."""
     first, other = FolderState(folder), FolderState(folder)
     first.acquire()
@@ -125,7 +125,7 @@ def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew
     other.close()
 
 
-def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) -> None:
+def test_garbage_collected_client_leaves_no_file_open(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     before = open_files()
     for _ in range(5):
@@ -135,7 +135,7 @@ def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) 
     assert open_files() == before
 
 
-def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
+def test_closed_client_leaves_no_file_open(make: Make, folder: Path) -> None:
     before = open_files()
     client = make(folder)
     client.record("mobile", True)
@@ -167,7 +167,7 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 
-def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder: Path) -> None:
+def test_journal_with_a_truncated_header_is_recreated(make: Make, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / "journal").write_bytes(b"4415")
     client = make(folder)
@@ -176,7 +176,7 @@ def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder:
     assert client.status().trouble == {}
 
 
-def test_emptied_journal_is_not_begun_again(make: Make, folder: Path) -> None:
+def test_emptied_journal_is_not_recreated(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / "journal").write_bytes(b"")
     client = make(folder, mode=None)
@@ -185,9 +185,7 @@ def test_emptied_journal_is_not_begun_again(make: Make, folder: Path) -> None:
     assert (folder / "journal").read_bytes() == b""
 
 
-def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_journal_truncated_between_runs_is_noticed(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder)
     for name in ("mobile", "theme"):
         client.record(name, "true")

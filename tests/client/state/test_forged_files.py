@@ -223,7 +223,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("name", ["delivery", "versions"])
 @pytest.mark.parametrize("content", [b"[" * MEGABYTE, b'{"held":{"a":[' + b"[]," * 300_000 + b"[]]}}", b"9" * 100_000])
-def test_notes_that_no_client_writes_count_for_nothing(name: str, content: bytes, make: Make, used: Path) -> None:
+def test_forged_version_notes_are_ignored(name: str, content: bytes, make: Make, used: Path) -> None:
     (used / name).write_bytes(content)
     client = make(used, mode=None, strict=False)
     with allocating_less_than(4 * MEGABYTE):
@@ -232,7 +232,7 @@ def test_notes_that_no_client_writes_count_for_nothing(name: str, content: bytes
     assert client.flush(60)
 
 
-def test_a_policy_that_cannot_be_one_is_off(tmp_path: Path) -> None:
+def test_invalid_policy_turns_telemetry_off(tmp_path: Path) -> None:
     for content in (b"a = [" + b"[]," * MEGABYTE + b"]\n", b"a = " + b"[" * 100_000, b"a = " + b"9" * 100_000):
         (tmp_path / "policy.toml").write_bytes(content)
         with allocating_less_than(4 * MEGABYTE):
@@ -240,7 +240,7 @@ def test_a_policy_that_cannot_be_one_is_off(tmp_path: Path) -> None:
 
 
 @needs_posix
-def test_a_policy_behind_a_link_holds_unless_it_is_no_plain_file(tmp_path: Path) -> None:
+def test_policy_behind_a_link_holds_if_it_is_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text('mode = "local"\n')
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as bound:
@@ -262,7 +262,7 @@ def test_definitions_without_an_end_disable_the_client(make: Make, folder: Path)
     assert any("longer than 16777216 bytes" in kind for kind in client.status().trouble)
 
 
-def test_a_client_writes_no_journal_that_it_refuses(
+def test_client_writes_no_journal_that_it_would_refuse(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dither.state.folder_journal._LARGEST", 4000)
@@ -280,7 +280,7 @@ def test_a_client_writes_no_journal_that_it_refuses(
     assert make(folder, mode=None, strict=False).status().trouble == {}
 
 
-def test_a_ledger_that_is_full_takes_no_new_metric_and_goes_on_with_the_others(
+def test_full_ledger_takes_no_new_metric_but_continues_with_the_others(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dither.reporting.ledger._MOST", 4)
@@ -300,7 +300,7 @@ def test_a_ledger_that_is_full_takes_no_new_metric_and_goes_on_with_the_others(
     assert again.status().trouble == {full: 1}
 
 
-def test_definitions_as_long_as_may_be_are_read(tmp_path: Path) -> None:
+def test_definitions_of_the_largest_size_are_read(tmp_path: Path) -> None:
     text = '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
     (tmp_path / "metrics.toml").write_text(text + "#" * ((1 << 24) - len(text)))
     assert dither.load_metrics(tmp_path / "metrics.toml").keys() == parse_metrics(text).keys()

@@ -19,7 +19,7 @@ METRIC = parse_metrics('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')["m
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
 @pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery", "versions"])
-def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path) -> None:
+def test_pipe_in_place_of_a_file_does_not_block(name: str, make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)

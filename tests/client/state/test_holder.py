@@ -54,7 +54,7 @@ def long_ago(folder: Path) -> None:
     (folder / "sending").write_text(f"{pid} {since - 3600}\n")
 
 
-def test_a_flush_says_yes_only_if_the_state_can_be_read(
+def test_flush_succeeds_only_if_the_state_can_be_read(
     make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]]
 ) -> None:
     make(folder, transport=Script(down=True)).record("mobile", True)
@@ -71,7 +71,7 @@ def test_a_flush_says_yes_only_if_the_state_can_be_read(
 
 
 @pytest.mark.parametrize("damage", ["a folder", "no journal", "an unknown format"])
-def test_a_flush_of_a_damaged_state_says_no(make: Make, folder: Path, damage: str) -> None:
+def test_flush_of_a_damaged_state_fails(make: Make, folder: Path, damage: str) -> None:
     make(folder, transport=Script(down=True)).record("mobile", True)
     journal = folder / "journal"
     if damage == "an unknown format":
@@ -85,7 +85,7 @@ def test_a_flush_of_a_damaged_state_says_no(make: Make, folder: Path, damage: st
         assert not client.flush(1)
 
 
-def test_a_flush_says_no_if_an_answer_could_not_be_kept(
+def test_flush_fails_if_an_answer_could_not_be_stored(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make(folder, strict=False)
@@ -157,7 +157,7 @@ def test_unreadable_lock_signature_is_tolerated(
     assert bool(client.status().held_up) == bool(who)
 
 
-def test_an_upload_that_ended_long_ago_holds_nobody_up(make: Make, folder: Path) -> None:
+def test_upload_that_ended_long_ago_does_not_block_others(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     assert client.flush(60)

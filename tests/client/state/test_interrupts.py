@@ -65,7 +65,7 @@ def paid_and_queued(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tup
 
 @pytest.mark.parametrize("opcodes", [False, True], ids=["lines", "opcodes"])
 @pytest.mark.parametrize("fresh", [False, True], ids=["kept open", "opened"])
-def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
+def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, opcodes: bool, fresh: bool
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
@@ -98,7 +98,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     assert set(paid.values()) == {1}, "each answer once, whether its call returned or not"
 
 
-def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder: Path) -> None:
+def test_interrupt_at_any_step_of_sending_frees_the_lock(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     state, number, caught = FolderState(folder), 0, None

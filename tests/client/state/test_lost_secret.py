@@ -15,7 +15,7 @@ def lose(folder: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
 @pytest.mark.parametrize("mode", ["on", "local"])
-def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
+def test_consent_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
     make(folder, mode=mode).record("browser", "firefox")
     lose(folder, *lost)
     sent = Script()
@@ -30,7 +30,9 @@ def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode:
 
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
-def test_yes_after_a_lost_secret_covers_only_the_metrics_shown(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
+def test_consent_after_a_lost_secret_covers_only_the_metrics_shown(
+    make: Make, folder: Path, lost: tuple[str, ...]
+) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, *lost)
     client = make(folder, mode=None)
@@ -43,7 +45,7 @@ def test_yes_after_a_lost_secret_covers_only_the_metrics_shown(make: Make, folde
     assert (folder / "secret").exists()
 
 
-def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_spend_outlives_the_secret(make: Make, folder: Path, calendar: Calendar) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret")
     client = make(folder)
@@ -91,7 +93,7 @@ def test_neither_environment_nor_policy_replaces_a_lost_secret(
 
 
 @pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])
-def test_first_yes_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
+def test_first_consent_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
     make(folder, environ=environ)
     client = make(folder, mode=None)
     assert client.status().mode == "on"
@@ -99,14 +101,14 @@ def test_first_yes_works_whatever_the_environment_says(make: Make, folder: Path,
     assert client.status().queued == 1
 
 
-def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
+def test_without_a_consent_question_the_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
     client = make(folder, mode=None, environ={"DITHER": "on"})
     client.record("browser", "firefox")
     assert client.status().queued == 1
     assert make(folder, mode=None).status().decided_by == "default: the user has not been asked"
 
 
-def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_consent_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Death between the choice and the secret: nothing was drawn, but it looks like a lost secret."""
     monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
     make(folder)

@@ -26,7 +26,7 @@ def run(*arguments: str, environ: dict[str, str] | None = None) -> int:
     return program.main(list(arguments), environ={} if environ is None else environ)
 
 
-def test_every_app_has_its_line(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_one_line_per_app(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(used)
     assert run("status") == 0
     output = capsys.readouterr()
@@ -48,7 +48,7 @@ def test_an_authority_for_all_apps_is_named_in_each_line(used: Path, capsys: pyt
     assert capsys.readouterr().out.count("DITHER in the environment") == 3
 
 
-def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_without_any_app_creates_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status") == 0
     assert str(home) in capsys.readouterr().out
     assert run("status", "--app", "notes") == 0
@@ -58,7 +58,7 @@ def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("command", ["status", "preview", "sent", "off", "forget"])
-def test_a_misspelt_name_is_asked_about(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_app_name_gets_a_suggestion(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--app", "org.example.note") == 0
     question = "dither: nothing is stored for org.example.note; did you mean 'org.example.notes'?\n"
     assert capsys.readouterr().err.startswith(question)
@@ -78,7 +78,7 @@ def test_without_a_home_a_command_reports_it_in_one_line(
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_all_apps_is_available_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
     status = json.loads(capsys.readouterr().out)
     assert status["folder"] == str(used)
@@ -113,7 +113,7 @@ def test_one_app_is_turned_off_without_its_questions(used: Path, capsys: pytest.
     assert listed == {"org.example.notes": ("off", 0, 0), "paint": ("off", 0, 0), "quiet": ("off", 0, 0)}
 
 
-def test_the_questions_need_an_app(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_about_questions_require_an_app(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run("status", "--metrics", "metrics.toml")
     assert ended.value.code == 2
@@ -121,7 +121,7 @@ def test_the_questions_need_an_app(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--app", "../notes") == 2
 
 
-def test_what_another_process_is_writing_is_no_trouble(used: Path) -> None:
+def test_file_being_written_by_another_process_is_no_trouble(used: Path) -> None:
     with parts_on(used / "org.example.notes").journal.transaction():  # which holds the lock
         assert status_of("org.example.notes", used / "org.example.notes", {}).trouble == ()
 
@@ -162,7 +162,7 @@ def test_failed_uploads_are_reported_without_the_questions(
 
 
 @pytest.mark.parametrize(("age", "failures"), [(61, 1), (5, 0)])
-def test_an_upload_without_an_end_is_a_failure_after_a_minute(home: Path, make: Make, age: int, failures: int) -> None:
+def test_unfinished_upload_counts_as_failed_after_a_minute(home: Path, make: Make, age: int, failures: int) -> None:
     client = make(home / "notes", app="notes")
     client.record("mobile", True)
     (home / "notes" / "delivery").write_text(json.dumps({"begun": time.time() - age, "begun_to": "https://x.org"}))

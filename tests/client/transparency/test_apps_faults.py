@@ -40,7 +40,7 @@ def damages(home: Path) -> Iterator[tuple[str, str]]:
 
 
 @NO_PIPES
-def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
+def test_status_names_damaged_and_foreign_folders_and_shows_the_others(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = dict(damages(used))
@@ -64,7 +64,7 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
 
 
 @pytest.mark.parametrize("change", [{"charges": -1}, {"epsilon": float("nan")}, {"day": 10**30}, {"charges": 10**18}])
-def test_valid_records_of_nonsense_hide_no_other_app(
+def test_nonsense_in_valid_records_hides_no_other_app(
     used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0)._replace(**change)
@@ -82,7 +82,7 @@ def test_a_user_without_home_gets_advice(monkeypatch: pytest.MonkeyPatch, capsys
     assert "set HOME or XDG_STATE_HOME" in capsys.readouterr().err
 
 
-def test_damaged_records_are_counted_and_left(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_records_are_counted_and_left_unchanged(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = used / "org.example.notes" / "journal"
     data = journal.read_bytes()
     journal.write_bytes(data.replace(b"debit theme", b"debit thema"))
@@ -138,7 +138,7 @@ def test_control_characters_in_names_are_escaped(home: Path, capsys: pytest.Capt
 
 
 @NO_PIPES
-def test_a_pipe_in_the_place_of_what_delivery_remembers_is_not_waited_for(home: Path, make: Make) -> None:
+def test_pipe_in_place_of_the_delivery_file_does_not_block(home: Path, make: Make) -> None:
     make(home / "notes", app="notes").record("mobile", True)
     os.mkfifo(home / "notes" / "delivery")
     assert status_of("notes", home / "notes", {}).last_attempt is None

@@ -71,7 +71,7 @@ def test_the_status_has_the_privacy_loss_after_many_reports(make: Make) -> None:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
+def test_sent_reports_can_be_shown(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     script = Script([202, 400])
     client = make(state, transport=script)
@@ -83,7 +83,7 @@ def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar,
     assert make(state).sent() == client.sent()
 
 
-def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
+def test_last_thirty_sent_reports_are_kept_and_all_are_counted(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
@@ -102,9 +102,7 @@ def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_forgetting_leaves_nothing_but_the_choice(
-    make: Make, folder: Path, calendar: Calendar, in_memory: bool
-) -> None:
+def test_forget_leaves_only_the_choice(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     client, other = make(state), make(state)
     client.record("browser", "firefox")
@@ -126,7 +124,7 @@ def test_forgetting_leaves_nothing_but_the_choice(
     assert again.status().trouble == {}
 
 
-def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_running_client_takes_the_new_secret_after_forget(make: Make, folder: Path, calendar: Calendar) -> None:
     make(folder)  # to whom the user says yes
     old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     old.record("browser", "firefox")
@@ -144,7 +142,7 @@ def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, fo
         assert kept.of(BROWSER).tag(b"x") == new.journal.keys().of(BROWSER).tag(b"x")
 
 
-def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:
+def test_forget_without_state_writes_only_the_choice(make: Make, folder: Path) -> None:
     make(folder, mode=None).forget()
     assert {path.name for path in folder.iterdir()} <= {"consent", "lock"}
 
@@ -160,7 +158,9 @@ def test_the_catalogue_is_markdown() -> None:
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
 
 
-def test_consenting_says_whether_the_choice_is_kept(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consent_returns_whether_the_choice_was_stored(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = make(folder, strict=False, mode=None)
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", full)

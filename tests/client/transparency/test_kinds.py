@@ -124,16 +124,16 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_text_before_consenting_says_what_an_answer_becomes(make: Make, name: str) -> None:
+def test_consent_text_says_what_an_answer_becomes(make: Make, name: str) -> None:
     text = make(metrics=METRICS, mode=None, entropy=KeyedEntropy(b"an example")).consent_text([name])
     assert [said for said in TEXTS[name] if said not in text] == []
 
 
-def test_a_report_that_means_one_value_needs_no_words(make: Make) -> None:
+def test_consent_text_does_not_explain_a_report_that_means_one_value(make: Make) -> None:
     assert "It says" not in make(metrics=METRICS, mode=None).consent_text(["theme"])
 
 
-def test_waiting_reports_are_shown_with_what_they_say(
+def test_waiting_reports_are_shown_with_their_meaning(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(folder, metrics=METRICS)
@@ -206,7 +206,7 @@ def test_a_mistake_names_the_type_and_not_the_value(make: Make, name: str, value
         make(metrics=METRICS).record(name, value)
 
 
-def test_a_mistake_in_one_answer_of_a_crossing_says_what_either_may_be(make: Make) -> None:
+def test_mistake_in_a_crossing_names_the_valid_answers_of_both_axes(make: Make) -> None:
     with pytest.raises(ParameterError, match=r"by name, .*, or a pair of them, each a string, a number or a boolean"):
         make(metrics=METRICS).record("both", {"theme": None, "failed": True})
 
@@ -257,7 +257,7 @@ def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
     assert charges == pytest.approx([1, 1, 1, 2, 3])
 
 
-def test_the_helper_of_tests_knows_what_was_meant() -> None:
+def test_test_fixture_returns_the_recorded_values_of_each_kind() -> None:
     telemetry = Telemetry(METRICS)
     values = ["export"]
     telemetry.record("used", values)
@@ -294,7 +294,7 @@ CROSS = '[metrics.m]\ntype = "cross"\ncross = {first = %s, second = {type = "boo
         (CROSS % ('{type = "boolean"}', 4.0), [], ""),
     ],
 )
-def test_lint_says_what_would_be_asked_better(definition: str, places: list[str], says: str) -> None:
+def test_lint_advises_on_each_kind_of_question(definition: str, places: list[str], says: str) -> None:
     common = {"description", "why", "owner", "tier", "expires", "cap"}
     advice = lint(parse_metrics(definition).values(), date(2026, 11, 20))
     advice = [line for line in advice if line.partition(":")[0].removeprefix("metrics.m.") not in common]

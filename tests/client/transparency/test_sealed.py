@@ -24,7 +24,7 @@ WHO = (
 
 
 @pytest.mark.parametrize("suite", KEYS)
-def test_who_is_asked_reads_who_sees_what(make: Make, suite: str) -> None:
+def test_consent_text_for_a_relay_says_who_sees_what(make: Make, suite: str) -> None:
     text = make(seal=KEYS[suite]).consent_text(["browser"])
     for sentence in WHO:
         assert sentence in text
@@ -58,7 +58,7 @@ def test_the_status_names_relay_and_key(make: Make, capsys: pytest.CaptureFixtur
     assert output.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
 
 
-def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sealed_upload_is_shown_as_unreadable_on_this_device(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(seal=KEY)
     client.record("browser", "firefox")
     (body,) = client.preview()
@@ -68,7 +68,7 @@ def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: p
     assert client.explain(b'{"pool":"x"}') == ""
 
 
-def test_a_device_is_looked_at_without_its_questions(
+def test_sealed_reports_are_counted_without_the_apps_definitions(
     home: Path, make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = make(home / "notes", app="notes", seal=KEY)
@@ -93,7 +93,7 @@ def test_a_sealed_upload_names_its_stratum(make: Make) -> None:
     assert client.explain(body).endswith("not even this device; in the clear: platform mac os")
 
 
-def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_work_together(make: Make) -> None:
+def test_consent_text_states_the_loss_of_a_batch_and_with_a_colluding_relay(make: Make) -> None:
     mixed = dataclasses.replace(METRICS["theme"], mixed=Mixed(0.25, 1000))
     text = make(metrics={"theme": mixed}, seal=KEY).consent_text()
     assert (
@@ -106,7 +106,7 @@ def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_w
     assert "Mixed by the relay" not in make(seal=KEY).consent_text()
 
 
-def test_a_promise_of_a_batch_changes_the_version_and_asks_again() -> None:
+def test_promise_of_a_batch_changes_the_version_and_needs_new_consent() -> None:
     plain, mixed, other = (
         dataclasses.replace(METRICS["theme"], mixed=promise) for promise in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
     )

@@ -257,7 +257,7 @@ def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folde
     assert last_result(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
+def test_no_exit_waits_for_an_hour_after_two_waits_in_vain() -> None:
     now, state = [1.79e9], dither.MemoryState()
     for waits, again in ((True, True), (False, True), (True, False)):
         now[0] += 1

@@ -82,7 +82,7 @@ def test_the_exit_of_any_other_run_does_not_wait(
 
 
 @pytest.mark.parametrize("another", [False, True])
-def test_a_report_that_the_collector_put_off_is_not_due(
+def test_report_that_the_collector_put_off_does_not_make_an_exit_wait(
     make: Make, folder: Path, at_exit: Callable[[], None], another: bool
 ) -> None:
     first = make(folder, transport=Script([dither.Answer(503, 60)]))

@@ -31,7 +31,7 @@ def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.A
         b"\r\n",
     ],
 )
-def test_no_body_is_read_whatever_its_length_is_said_to_be(rest: bytes) -> None:
+def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(OK + rest)
@@ -61,7 +61,7 @@ def test_no_body_is_read_whatever_its_length_is_said_to_be(rest: bytes) -> None:
         (b"", b"\x16\x03\x01\x02\x00" * 10_000, "longer|not HTTP"),
     ],
 )
-def test_no_head_is_read_to_its_end_if_it_has_none(start: bytes, piece: bytes, why: str) -> None:
+def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(start)
@@ -103,7 +103,7 @@ def test_a_silent_peer_does_not_outlast_the_deadline(length: int) -> None:
         gone.set()
 
 
-def test_the_look_up_of_a_name_counts_against_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_lookup_counts_against_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
 
     def slow(*_: object, **__: object) -> list[object]:

@@ -50,7 +50,9 @@ def emitted(
 
 
 @pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 404, 409, 500])
-def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, collector: Collector, status: int) -> None:
+def test_no_answer_of_the_collector_changes_what_is_sent(
+    make: Make, calendar: Calendar, collector: Collector, status: int
+) -> None:
     honest = emitted(make, calendar, collector, b'{"accepted": 1}', {}, 202)
     assert len(honest) > 3 * len(METRICS) - 3
     for number, body in enumerate(BODIES):
@@ -61,7 +63,7 @@ def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, colle
         assert len(sent) >= 4
 
 
-def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, calendar: Calendar) -> None:
+def test_metric_disabled_by_the_collector_is_silent_for_30_days(make: Make, calendar: Calendar) -> None:
     state = dither.MemoryState()
     sent = Script(down=True)
     client = make(state, transport=sent)
@@ -84,7 +86,7 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
     assert len(client.preview()) == 1
 
 
-def test_disabling_holds_for_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
+def test_disabling_applies_to_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
     assert not client.flush(60)

@@ -20,7 +20,7 @@ def environment(trust: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_reports_go_through_the_proxy_which_sees_only_where_to(
+def test_proxy_forwards_reports_and_sees_only_the_destination(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
@@ -51,7 +51,7 @@ def test_reports_go_through_the_proxy_which_sees_only_where_to(
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000, "header fields"),
     ],
 )
-def test_a_proxy_that_does_not_connect_gets_not_a_byte_of_a_report(
+def test_proxy_that_does_not_connect_gets_no_byte_of_a_report(
     answer: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
@@ -73,9 +73,7 @@ def test_a_proxy_that_does_not_connect_gets_not_a_byte_of_a_report(
 @pytest.mark.parametrize(
     "named", ["http://127.0.0.1:9", "socks5://localhost:1080", "http://me:secret@localhost:1", "https://localhost:1"]
 )
-def test_a_proxy_that_cannot_be_used_is_not_gone_around(
-    named: str, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unusable_proxy_is_not_bypassed(named: str, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", named)
     with speaking(lambda *_: None, trusted) as peer:
         with pytest.raises(UnreachableError) as caught:
@@ -86,7 +84,7 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
     assert "secret" not in reason
 
 
-def test_without_the_apps_wish_the_environment_names_no_proxy(
+def test_proxy_of_the_environment_is_ignored_unless_the_app_asks_for_it(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
     accepting = saying(b"HTTP/1.1 202 Accepted\r\n\r\n")
@@ -105,7 +103,7 @@ def test_without_the_apps_wish_the_environment_names_no_proxy(
         assert proxy.connections == 1
 
 
-def test_names_and_those_below_them_are_exempt() -> None:
+def test_no_proxy_exempts_names_and_their_subdomains() -> None:
     def proxy(host: str, listed: str) -> object:
         return proxy_for(host, {"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": listed})
 

@@ -53,7 +53,7 @@ def total(kind: type[UploadSchedule], plan: Plan, score: Score, fleets: int) -> 
     "plan",  # the two that are slow hold reports by other answers than ``once``
     [once, stall, pytest.param(schedule, marks=pytest.mark.slow), pytest.param(refuse, marks=pytest.mark.slow)],
 )
-def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
+def test_no_plan_of_a_collector_links_reports_of_a_device(plan: Plan) -> None:
     seeded = random.Random(2)
     right = dict.fromkeys(SCORES, 0)
     for seed in range(FLEETS):
@@ -64,11 +64,11 @@ def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
     assert max(right.values()) < BOUND, {score.__name__: count for score, count in right.items()}
 
 
-def test_the_attack_would_find_a_device_that_is_silent_as_a_whole() -> None:
+def test_attack_finds_a_client_that_pauses_all_its_reports_together() -> None:
     """By chance 1 match would be right."""
     assert total(Together, once, following, 1) > BOUND
 
 
-def test_the_attack_would_find_what_waits_for_another_to_be_answered() -> None:
+def test_attack_finds_a_client_whose_reports_wait_for_each_other() -> None:
     """In the 20 s that an answer takes, some of the others become due, most of them in the first 300 s of a fleet."""
     assert total(Waiting, stall, following, FLEETS) > BOUND

@@ -27,7 +27,7 @@ from ports import kept_port
         (204, "204: not an answer of a collector; is there one at this address?"),
     ],
 )
-def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: int, words: str) -> None:
+def test_reason_of_each_failing_status_is_stated(make: Make, collector: Collector, status: int, words: str) -> None:
     client = make(transport=None, endpoint=collector.endpoint)
     assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
     client.record("mobile", True)
@@ -53,7 +53,7 @@ def failure(make: Make, endpoint: str, transport: dither.HttpTransport | None = 
     return words
 
 
-def test_a_refused_connection_is_told(make: Make) -> None:
+def test_reason_of_a_refused_connection_is_stated(make: Make) -> None:
     with kept_port() as port:
         assert failure(make, f"http://127.0.0.1:{port}") == "connection refused"
 
@@ -66,7 +66,7 @@ def test_a_refused_connection_is_told(make: Make) -> None:
         (OSError(101, "Very-Secret"), "Network is unreachable"),
     ],
 )
-def test_a_name_that_does_not_resolve_and_a_network_that_is_away_are_told(
+def test_reason_of_an_unresolved_name_or_missing_network_is_stated(
     make: Make, monkeypatch: pytest.MonkeyPatch, error: OSError, words: str
 ) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
@@ -76,7 +76,7 @@ def test_a_name_that_does_not_resolve_and_a_network_that_is_away_are_told(
     assert failure(make, "https://nowhere.example") == words
 
 
-def test_a_certificate_that_does_not_verify_is_told(
+def test_reason_of_an_unverified_certificate_is_stated(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invalid = "the certificate of localhost is not valid: "
@@ -89,14 +89,14 @@ def test_a_certificate_that_does_not_verify_is_told(
         assert failure(make, peer.endpoint).startswith(f"{invalid}Hostname mismatch")
 
 
-def test_a_server_of_another_protocol_is_told(make: Make) -> None:
+def test_reason_of_a_server_of_another_protocol_is_stated(make: Make) -> None:
     with speaking(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
         assert failure(make, f"https://localhost:{peer.port}") == "no TLS with localhost: wrong version number"
         assert failure(make, f"http://localhost:{peer.port}") == "the answer is not HTTP"
 
 
 @pytest.mark.usefixtures("nearly_over")
-def test_a_missing_answer_is_told(make: Make) -> None:
+def test_reason_of_a_missing_answer_is_stated(make: Make) -> None:
     gone = threading.Event()
     with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
         words = failure(make, peer.endpoint, dither.HttpTransport(peer.endpoint, PATIENCE))
@@ -104,7 +104,7 @@ def test_a_missing_answer_is_told(make: Make) -> None:
         gone.set()
 
 
-def test_a_reset_connection_is_told(make: Make) -> None:
+def test_reason_of_a_reset_connection_is_stated(make: Make) -> None:
     def hang_up(_: Peer, connection: socket.socket) -> None:
         request_of(connection)
         reset(connection)

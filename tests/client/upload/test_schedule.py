@@ -60,7 +60,7 @@ def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
-def test_a_pause_draws_again_what_would_have_left_meanwhile() -> None:
+def test_pause_redraws_departures_that_fall_into_it() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
     departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
@@ -83,9 +83,7 @@ def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
 
 @pytest.mark.parametrize("spread", [0.0, 300.0, 5000.0])
 @pytest.mark.parametrize("wish", [None, 10.0, 3000.0, 1e9])
-def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_long(
-    spread: float, wish: float | None
-) -> None:
+def test_failed_report_leaves_uniformly_in_a_window_as_long_as_its_hold(spread: float, wish: float | None) -> None:
     clock = Clock()
     hold = hold_of(wish)
     window = max(spread, hold, BUSY.base)
@@ -117,7 +115,7 @@ def test_one_report_of_an_earlier_run_leaves_at_once() -> None:
     assert departures.next_due([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
 
 
-def test_without_a_spread_all_are_due() -> None:
+def test_without_a_spread_all_reports_are_due() -> None:
     departures = UploadSchedule(0.0, clock=Clock())
     assert [departures.next_due(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
 
@@ -128,7 +126,7 @@ def test_an_invalid_spread_is_refused(spread: float) -> None:
         UploadSchedule(spread)
 
 
-def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
+def test_flush_sends_reports_one_after_the_other_until_one_fails() -> None:
     sent = Script([202, 503])
     parts = parts_on(dither.MemoryState("on"))
     for name in ("mobile", "theme", "survey"):
@@ -148,7 +146,7 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
 
 
-def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_own_moment() -> None:
+def test_unreachable_collector_pauses_the_device_before_reports_leave_separately() -> None:
     unreachable = UnreachableError("down")
     sent = Script([unreachable, unreachable])
     parts = parts_on(dither.MemoryState("on"))
@@ -169,7 +167,7 @@ def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_o
     assert max(waits) <= 60, "it looks for new reports every minute"
 
 
-def test_an_answer_lets_pauses_begin_again_with_the_shortest() -> None:
+def test_any_answer_resets_pauses_to_the_shortest() -> None:
     parts, clock, moments = parts_on(dither.MemoryState("on")), Clock(), list[float]()
     parts.record("mobile", True)
 
@@ -215,7 +213,7 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     assert len(sent.bodies) == 1
 
 
-def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reached() -> None:
+def test_pauses_have_full_jitter_and_a_cap_and_reset_on_an_answer() -> None:
     def pauses(count: int, uniform: float) -> list[float]:
         departures = UploadSchedule(0.0, uniform=lambda: uniform, clock=Clock())
         waits = []
@@ -230,7 +228,7 @@ def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reac
     assert pauses(3, 0.0) == [0, 0, 0]
 
 
-def test_each_status_has_its_fate_and_retry_window() -> None:
+def test_each_status_has_its_result_and_retry_window() -> None:
     statuses = range(100, 600)
     assert {status for status in statuses if rule_for(status).fate == "sent"} == {200, 202}
     assert {status for status in statuses if rule_for(status).fate == "dropped"} == {400, 410, 413, 415, 422}

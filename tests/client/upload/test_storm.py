@@ -83,7 +83,7 @@ def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
     assert max(bins) <= 3 * max(CLIENTS / 2 / (half + 1), CLIENTS * BIN / outage)
 
 
-def test_without_jitter_there_would_be_a_storm() -> None:
+def test_without_jitter_all_clients_come_back_together() -> None:
     """All clients that fail together come back together."""
     schedules = [UploadSchedule(uniform=lambda: 1.0, clock=lambda: 0.0) for _ in range(3)]
     for schedule in schedules:

@@ -25,7 +25,7 @@ def test_every_retry_sends_identical_bytes(make: Make, failure: int | OSError) -
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
-def test_a_report_that_would_always_be_refused_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
+def test_permanently_refused_report_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent)
     client.record("mobile", True)
@@ -115,7 +115,7 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     assert sent.bodies == []
 
 
-def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_rereads_waiting_reports_only_when_one_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     sent, now = Script(), [1000.0]
     looks: list[float] = []
 
@@ -150,7 +150,7 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     assert client.flush(0)
 
 
-def test_a_report_whose_fate_cannot_be_written_is_sent_once(
+def test_report_whose_result_cannot_be_stored_is_sent_once(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:

@@ -226,7 +226,7 @@ def test_whole_numbers_of_a_definition_have_their_ranges(
         assert str(caught.value) == f"{key}: {number} is out of range; it must lie between {least} and {most}"
 
 
-def test_parameters_at_the_ends_of_their_ranges_are_taken() -> None:
+def test_parameters_at_the_ends_of_their_ranges_are_accepted() -> None:
     for make in (
         lambda: RandomizedResponse.calibrate(2, 25.0),
         lambda: RandomizedResponse.calibrate(MAX_CELLS, 1.0),
@@ -270,7 +270,7 @@ def test_mechanism_is_shown_and_compared_by_its_parameters_alone(name: str) -> N
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
+def test_default_cohort_is_the_first(name: str) -> None:
     mechanism = usual(name, 10)
     for number in range(9):
         item = b"%d" % number if mechanism.items.open else number
@@ -280,7 +280,7 @@ def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", [RandomizedResponse, SetResponse, DitheredResponse])
-def test_truth_is_rounded_toward_telling_nothing(family: type[Mechanism]) -> None:
+def test_truth_is_rounded_toward_no_information(family: type[Mechanism]) -> None:
     """No truth is a multiple of 2^-64: 1/3 of two symbols is below chance and rounded up, 2/5 of four is above."""
     shapes: dict[str, list[dict[str, int]]] = {
         "randomized-response": [{"size": 2}, {"size": 4}],

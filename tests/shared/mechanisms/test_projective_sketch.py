@@ -61,7 +61,7 @@ def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
     assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
 
 
-def test_what_can_be_found_grows_with_the_users() -> None:
+def test_smallest_found_share_falls_with_the_number_of_users() -> None:
     """κ of 16, 32, 48 and 64 bits is 5.3, 7.4, 9.1 and 10.4 standard errors (a symbol is a byte here).
 
     At the share that is found half the time all levels pass a string half the time.
@@ -111,7 +111,7 @@ def test_impossible_sketches_are_refused_by_parameter(wrong: dict[str, object], 
     assert refused.value.place == place
 
 
-def test_a_list_of_answers_is_refused_and_another_mechanism_is_no_discovery() -> None:
+def test_sketch_refuses_listed_answers_bad_buckets_and_discovery_by_another_mechanism() -> None:
     for family in (ProjectiveSketch, PrefixSketch):
         with pytest.raises(ParameterError, match="size"):
             family.calibrate(8, 1.0)

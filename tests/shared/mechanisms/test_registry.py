@@ -11,7 +11,7 @@ from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms import Registry
 
 
-def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> None:
+def test_registry_finds_every_family_by_name_and_kind_of_items() -> None:
     assert {name: family.name for name, family in MECHANISMS.items()} == {name: name for name in MECHANISMS}
     grouped = {items: MECHANISMS.of(items) for items in (LISTED, SETS, STRINGS, SPELLED, NUMBERS)}
     assert all(family.items == items for items, families in grouped.items() for family in families)

@@ -278,7 +278,7 @@ def test_set_of_events_is_answered_about_one_value_at_a_time() -> None:
         assert parse_metrics(text + chosen)["m"].mechanism.parameters()["window"] == "1"
 
 
-def test_what_an_answer_is_formed_of_is_part_of_the_version() -> None:
+def test_events_of_an_answer_are_part_of_the_version() -> None:
     text = '[metrics.m]\ntype = "number"\nlow = 0\nhigh = 9\nepsilon = 1.0\n'
     lines = ["", 'of = "count"\n', 'of = "max"\n', 'of = "count"\nperiod = "week"\n', 'after = "2 days"\n']
     assert len({parse_metrics(text + each)["m"].version for each in lines}) == len(lines)

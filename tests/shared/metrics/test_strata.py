@@ -59,7 +59,7 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
         ({"platform": "linux/stable", "channel": "", "user": "me"}, "other/other", ("platform", "channel")),
     ],
 )
-def test_what_is_not_listed_or_not_given_is_other(
+def test_unlisted_or_missing_attribute_is_other(
     attributes: dict[str, object], label: str, outside: tuple[str, ...]
 ) -> None:
     assert (TWO.label_of(attributes), TWO.outside(attributes)) == (label, outside)
@@ -138,7 +138,7 @@ def test_mistakes_in_strata_are_named(strata: str, complaint: str) -> None:
     assert str(caught.value).startswith(f"m.toml: metrics.theme.{complaint}")
 
 
-def test_largest_strata_are_taken() -> None:
+def test_largest_strata_are_accepted() -> None:
     assert len(Strata.of([("platform", map(str, range(15)))])) == MOST_CELLS
     assert len(Strata.of([(name, ["1"]) for name in "abcd"])) == MOST_CELLS
     longest = Strata.of([("a", [31 * "x"]), ("b", [31 * "y"]), ("c", [30 * "z"]), ("d", ["1"])])

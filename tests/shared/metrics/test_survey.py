@@ -19,7 +19,7 @@ def defined(**more: str) -> str:
     return "".join(f"[metrics.{name}]\n{table}{more.get(name, '')}\n" for name, table in TABLES.items())
 
 
-def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
+def test_metrics_of_any_kind_can_belong_to_a_survey() -> None:
     looks, alone = 'one_of = "looks"\n', 'one_of = "other.s-1_a"\n'
     metrics = parse_metrics(defined(theme=looks, startup=looks, failed=looks, browser=alone))
     whole = Survey("looks", ("failed", "startup", "theme"))
@@ -39,7 +39,7 @@ def test_version_does_not_depend_on_the_survey() -> None:
 
 
 @pytest.mark.parametrize("period", ["week", "once"])
-def test_those_of_one_survey_have_one_period(period: str) -> None:
+def test_metrics_of_one_survey_share_a_period(period: str) -> None:
     looks = f'one_of = "looks"\nperiod = "{period}"\n'
     assert parse_metrics(defined(theme=looks, failed=looks))["theme"].period == period
     with pytest.raises(ParameterError) as caught:

@@ -103,7 +103,7 @@ def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None
     assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 
 
-def test_a_keyed_stream_goes_on_where_it_was_whatever_was_taken() -> None:
+def test_keyed_stream_continues_after_reads_of_any_size() -> None:
     whole = KeyedEntropy(b"key", b"a").take(2000)
     for first in (0, 1, 16, 511, 512, 513, 1023, 1024, 1600):
         for second in (0, 1, 300, 400):
@@ -115,7 +115,7 @@ def test_keyed_entropy_shows_no_secret() -> None:
     assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
 
 
-def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_entropy_buffers_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """No byte is drawn ahead, so a forked child can never repeat its parent's noise."""
     counts: list[int] = []
 
@@ -213,7 +213,7 @@ def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int
     assert len(set(gathered.values())) == 1
 
 
-def test_a_subset_that_is_refused_is_drawn_anew() -> None:
+def test_refused_subset_is_drawn_again() -> None:
     """The first try has both marked lanes and is refused by a coin; the second has one marked lane."""
 
     class Given(Script):
@@ -230,7 +230,7 @@ def test_a_subset_that_is_refused_is_drawn_anew() -> None:
     assert entropy.script == b""
 
 
-def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[bytes] = []
 
     def urandom(count: int) -> bytes:

@@ -49,7 +49,7 @@ def test_x_is_a_root_of_the_stated_polynomial(order: int) -> None:
     assert field_integers(order, 7) == {"order": order, "lower": space.lower, "length": 7}
 
 
-def test_the_polynomials_are_fixed_for_ever() -> None:
+def test_field_polynomials_never_change() -> None:
     """x·x in GF(4) is x + 1, x²·x in GF(8) is x + 1, x·x in GF(9) is 2x + 1; likewise the higher powers of x."""
     assert Field(4).multiply(2, 2) == 3
     assert Field(8).multiply(4, 2) == 3

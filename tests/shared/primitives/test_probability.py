@@ -103,7 +103,7 @@ def test_number_that_is_no_probability_is_refused(wrong: object) -> None:
         as_probability(wrong, "truth")  # type: ignore[arg-type]
 
 
-def test_settings_of_the_app_change_no_number() -> None:
+def test_decimal_context_of_the_app_changes_no_number() -> None:
     """Run in a separate process, because a changed default context would affect every later import."""
     code = """
 import decimal

@@ -138,7 +138,7 @@ def test_a_report_that_lists_the_true_value_first_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("place", "event"), [(0, "first byte"), (-1, "last byte")])
-def test_a_byte_that_tells_is_caught_wherever_no_marked_cell_is(place: int, event: str) -> None:
+def test_leaking_byte_without_a_marked_cell_is_caught(place: int, event: str) -> None:
     sound = OptimizedUnary.calibrate(24, 1.0)
     assert sound.row_format.payload_bytes == 3
     finding = audit(ByteThatTells(size=24, raised=sound.raised, place=place), seeded(event), draws=2_000)
@@ -170,7 +170,7 @@ def test_audit_of_too_few_draws_is_refused(draws: int, reports: int) -> None:
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(2, 1), (18, 9)])
-def test_one_series_in_each_half_tells_nothing(draws: int, reports: int) -> None:
+def test_audit_of_one_series_per_half_has_bound_zero(draws: int, reports: int) -> None:
     finding = audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
     assert finding.lower_bound == 0.0
 
@@ -223,7 +223,7 @@ def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, cho
     assert finding.event.split()[-1] == chosen
 
 
-def test_what_delta_allows_is_no_loss() -> None:
+def test_audit_bound_deducts_delta() -> None:
     """The bound is that of an event whose probability is lower by δ."""
     mechanism = Dictated.calibrate(5, 1.0)
     object.__setattr__(mechanism, "delta", Fraction(1, 100))
@@ -313,14 +313,14 @@ class OneValueRemembered(OptimizedUnary):
         return (permanent if item == 0 and permanent is not None else entropy).take(1)
 
 
-def test_two_reports_tell_whether_they_are_the_same() -> None:
+def test_audit_compares_whether_two_reports_are_equal() -> None:
     finding = audit(OneValueRemembered(size=8, raised=Fraction(1, 4)), seeded("twice"), draws=4_000, reports=2)
     assert not finding.passed
     assert finding.event.startswith("distinct reports")
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(4_000, 1), (4_000, 3), (9_000, 1_500)])
-def test_progress_is_told_of_about_a_thousand_reports_at_a_time(draws: int, reports: int) -> None:
+def test_audit_progress_is_reported_about_every_thousand_reports(draws: int, reports: int) -> None:
     progress: list[int] = []
     audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=progress.append)
     (each,) = set(progress)
@@ -329,11 +329,11 @@ def test_progress_is_told_of_about_a_thousand_reports_at_a_time(draws: int, repo
 
 
 @pytest.mark.parametrize(("loss", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
-def test_a_loss_passes_up_to_the_declared_one(loss: float, passed: bool) -> None:
+def test_audit_passes_up_to_the_declared_loss(loss: float, passed: bool) -> None:
     assert Finding("x", 1, 1.0, loss, 0.999, 100, "score >= 1").passed == passed
 
 
-def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> None:
+def test_audit_at_extreme_confidence_still_chooses_the_best_event() -> None:
     dictation = Dictation({0: 600, 1: 900, 3: 1000}, {0: 600, 1: 1300, 3: 600})  # the scores reveal less than symbol 3
     finding = audit(Dictated.calibrate(5, 1.0), dictation, draws=5000, confidence=1 - 1e-14)
     assert finding.event == "first byte 3"

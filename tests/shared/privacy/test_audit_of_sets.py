@@ -40,7 +40,7 @@ class ValuesWithoutDummies(PrivSet):
         return tuple(cell for cell in super().marked(item, cohort) if cell < self.size) or (self.size,)
 
 
-def test_bits_that_each_spend_all_are_caught_together() -> None:
+def test_bits_that_each_spend_the_whole_epsilon_are_caught() -> None:
     """A single bit of p = 0.81 has the loss ln(p/q) = 1.4."""
     sound = SetResponse.calibrate(6, 2.0, window=2)
     broken = EachBitByItself(size=6, window=2, truth=sound.truth)

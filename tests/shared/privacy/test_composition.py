@@ -19,7 +19,7 @@ def test_composition_adds_up_and_never_rounds_down() -> None:
     assert Fraction(group(0.1, 3)) >= 3 * Fraction(0.1)
 
 
-def test_of_questions_of_which_each_person_answers_one_the_dearest_counts() -> None:
+def test_composition_of_a_survey_is_its_most_expensive_question() -> None:
     assert parallel([0.5, 2.0, 1.0]) == 2
     assert parallel([]) == 0
     assert Fraction(parallel([Fraction(1, 3), Fraction(1, 10)])) >= Fraction(1, 3)

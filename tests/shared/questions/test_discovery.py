@@ -47,7 +47,7 @@ def test_an_alphabet_that_cannot_be_is_refused(alphabet: str) -> None:
     assert refused.value.place == "alphabet"
 
 
-def test_one_question_has_one_version_however_it_is_written() -> None:
+def test_discovery_has_one_version_for_all_equivalent_definitions() -> None:
     metric = metric_of()
     assert metric_of('length = 12, alphabet = "_.0-9a-z-"').version == metric.version
     assert metric_of(f"{USUAL}, fold = false").version == metric.version
@@ -83,7 +83,7 @@ def test_one_question_has_one_version_however_it_is_written() -> None:
         (True, "true", False),
     ],
 )
-def test_a_text_is_spelled_cut_or_left_out_and_that_is_told(answer: object, text: str, outside: bool) -> None:
+def test_text_is_spelled_or_cut_or_marked_as_outside(answer: object, text: str, outside: bool) -> None:
     names = question()
     encoded = names.answers(metric_of().mechanism).encode(answer)
     assert isinstance(encoded.item, bytes)
@@ -91,7 +91,7 @@ def test_a_text_is_spelled_cut_or_left_out_and_that_is_told(answer: object, text
     assert len(encoded.item) == 12
 
 
-def test_symbols_are_places_in_the_alphabet_ends_fill_up_and_nothing_is_behind_them() -> None:
+def test_symbols_are_alphabet_positions_padded_by_end_symbols() -> None:
     names = question('alphabet = "ba-c", length = 4')
     encode = names.answers(metric_of().mechanism).encode
     assert (names.characters, names.symbols, names.ends) == ("abc", b"\1\2\3", b"\0\4")
@@ -107,7 +107,7 @@ def test_symbols_are_places_in_the_alphabet_ends_fill_up_and_nothing_is_behind_t
     assert [single(answer).item for answer in ("", "c", "ab", "x")] == [b"\0", b"\3", b"\4", b"\4"]
 
 
-def test_capitals_are_folded_where_it_is_said_and_those_of_ascii_alone() -> None:
+def test_fold_lowers_ascii_capitals_only() -> None:
     names = question('alphabet = "a-z", length = 8, fold = true')
     encode = names.answers(metric_of().mechanism).encode
     assert [names.text(encode(answer).item) for answer in ("Export", "EXPORT", "\u0130a", "\u212a", "\u00c4")] == [  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ def test_capitals_are_folded_where_it_is_said_and_those_of_ascii_alone() -> None
     ]
 
 
-def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
+def test_no_object_raises_and_invalid_answers_are_the_overflow_symbol() -> None:
     names = question()
     encode = names.answers(metric_of().mechanism).encode
     for value in (*odd.NO_ANSWERS, *odd.TRUE, *odd.FALSE, *odd.NEITHER):
@@ -189,7 +189,7 @@ def test_advice_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: 
     assert [advice.partition(":")[0] for advice in metric.question.advice(metric.mechanism)] == keys
 
 
-def test_a_string_is_asked_by_the_mechanism_that_has_all_its_parameters() -> None:
+def test_mechanism_of_a_string_follows_from_its_parameters() -> None:
     def mechanism(more: str) -> str:
         metric = parse_metrics(f'[metrics.a]\ntype = "string"\n{more}')["a"]
         assert isinstance(metric.question, StringQuestion)

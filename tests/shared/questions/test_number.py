@@ -71,7 +71,7 @@ def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(val
     assert encoded.item + Fraction(encoded.rest, 2**64) == pytest.approx(Fraction(10 * value))
 
 
-def test_a_device_has_no_generator_to_ask_for_what_is_no_number() -> None:
+def test_rounding_an_answer_that_is_no_number_draws_no_byte() -> None:
     """Other answers draw no byte for rounding, so their reports are drawn as before."""
     boolean = parse_metrics('[metrics.m]\ntype = "boolean"\nepsilon = 1\n')["m"]
     assert boolean.answers.encode(True).rounded(Fixed(b"")) == 1
@@ -101,7 +101,7 @@ def test_a_number_beyond_an_end_counts_as_that_end(value: object, point: int) ->
     ]
 
 
-def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
+def test_answer_that_is_no_number_is_a_mistake_and_counts_as_the_minimum() -> None:
     numbers = {id(value) for value in odd.NO_ANSWERS if isinstance(value, Decimal)}
     others = [value for value in odd.NO_ANSWERS if id(value) not in numbers]
     nan = [math.nan, np.float64("nan"), Decimal("nan"), Decimal("snan")]
@@ -109,7 +109,7 @@ def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
         assert ANSWERS.encode(value) == (0, True, True, 0), type_name(value)
 
 
-def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
+def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
     head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
     metric = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
     assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == metric.version
@@ -176,9 +176,7 @@ def test_report_of_a_number_in_words(question: NumberQuestion, row: tuple[int, i
 
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("log", [False, True])
-def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_it_stands_for(
-    name: str, log: bool
-) -> None:
+def test_text_of_a_number_report_states_the_range_of_answers_it_covers(name: str, log: bool) -> None:
     """The numbers that may be rounded to a point of the cell lie within the stated, rounded range."""
     mechanism, question = usual(name, resolution=4), NumberQuestion(2, 1000, log, "s")
     grid = question.grid(mechanism)

@@ -21,12 +21,12 @@ def test_every_spelling_of_true_and_false_is_read(values: list[object], item: in
         assert BOOLEAN.encode(value)[:3] == (item, False, False), type_name(value)
 
 
-def test_what_is_neither_true_nor_false_is_a_mistake_and_still_has_an_item() -> None:
+def test_answer_neither_true_nor_false_is_a_mistake_with_an_item() -> None:
     for value in (*odd.NEITHER, *odd.NO_ANSWERS):
         assert BOOLEAN.encode(value)[:3] == (0, True, True), type_name(value)
 
 
-def test_what_is_no_answer_is_a_mistake_for_every_question() -> None:
+def test_invalid_answer_is_a_mistake_for_every_question() -> None:
     for value in odd.NO_ANSWERS:
         assert CHOICE.encode(value)[:3] == (4, True, True), type_name(value)
         assert STRING.encode(value)[:3] == (b"", True, True), type_name(value)

@@ -75,7 +75,7 @@ def test_collection_of_listed_values_is_encoded_as_a_set(value: object, item: in
 @pytest.mark.parametrize(
     ("value", "item"), [(["export", "exprot"], 1), (["Export"], 0), (["exprot", "print"], 4), ([""], 0), ({4, 3}, 8)]
 )
-def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> None:
+def test_unlisted_values_of_a_selection_are_left_out_and_reported(value: object, item: int) -> None:
     assert encoded(value) == Encoded(item, outside=True)
 
 
@@ -90,7 +90,7 @@ def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> No
         (["exprot", "search", "export"], 1, 0b00010),
     ],
 )
-def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> None:
+def test_selection_of_too_many_values_keeps_the_first(value: object, at_most: int, item: int) -> None:
     """The user's order counts; for a set, which has none, the definition's order is the same on every day."""
     left_out = item.bit_count() < len(set(value))  # type: ignore[call-overload]
     assert encoded(value, at_most) == Encoded(item, outside=left_out)
@@ -111,26 +111,26 @@ def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> 
         np.ma.array(["export"]),
     ],
 )
-def test_what_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
+def test_answer_that_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
     assert encoded(value) == Encoded(0, outside=True, mistake=True)
 
 
 @pytest.mark.parametrize(
     ("value", "item", "outside"), [("export", 1, False), (Feature.SEARCH, 2, False), ("x", 0, True)]
 )
-def test_a_text_is_a_mistake_but_what_it_says_is_reported(value: object, item: int, outside: bool) -> None:
+def test_text_as_a_selection_is_a_mistake_but_its_value_is_reported(value: object, item: int, outside: bool) -> None:
     """A text is a mistake because an app may want to record the other values later, when it is too late."""
     assert encoded(value) == Encoded(item, outside=outside, mistake=True)
 
 
-def test_a_member_that_is_no_answer_is_a_mistake_and_the_others_count() -> None:
+def test_invalid_member_of_a_selection_is_a_mistake_and_the_others_count() -> None:
     endless: list[object] = ["export"]
     endless.append(endless)
     for value in (endless, ["export", None], ["export", ["search"]], ("export", b"search"), ["export", object()]):
         assert encoded(value) == Encoded(1, outside=True, mistake=True)
 
 
-def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
+def test_lying_or_raising_objects_are_mistakes_also_as_members() -> None:
     for wrong in odd.NO_ANSWERS:
         assert encoded([wrong, "export", wrong]) == Encoded(1, outside=True, mistake=True)
         assert encoded(wrong).item == 0

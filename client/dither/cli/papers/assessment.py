@@ -212,7 +212,7 @@ def _measures(about: AppTelemetry) -> list[Fact]:
         about.changed(),
         say(
             "No answer of a server can make a device report more, or with less noise.",
-            "tests/client/upload/test_hostile_server.py::test_no_answer_changes_what_is_emitted",
+            "tests/client/upload/test_hostile_server.py::test_no_answer_of_the_collector_changes_what_is_sent",
         ),
         say(
             "The length of a report does not depend on the answer, and each leaves at a random time.",
