@@ -42,7 +42,7 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
     assert status.decided_by == f"an error: {reason.replace('disabled', 'disabled in this program')}"
     assert not client.flush(1), "nothing can arrive"
     client.close()
-    assert client.status().decided_by == status.decided_by, "which is still the reason"
+    assert client.status().decided_by == status.decided_by, "the first reason stays"
 
 
 def test_mistakes_while_telemetry_is_off_appear_in_the_status(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -52,10 +52,10 @@ def test_mistakes_while_telemetry_is_off_appear_in_the_status(tmp_path: Path, ca
         with closing(dither.Client(metrics, "http://localhost", "tests", tmp_path / "state", environ={})) as client:
             for name in [*names, *names]:
                 client.record(name, "mobile")
-            assert not caplog.text, "nothing is read before somebody asks"
+            assert not caplog.text, "the state is not read before it is needed"
             assert client.status().trouble == trouble
     assert "telemetry was off: 2;" in caplog.text
-    assert "Very-Secret" not in caplog.text, "it may be an answer in the place of a name"
+    assert "Very-Secret" not in caplog.text, "the name may be an answer by mistake"
 
 
 def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) -> None:
@@ -63,7 +63,7 @@ def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) 
     client.record("mobile", True)
     assert client.flush(60)
     client.close()
-    assert client.flush(60), "all has arrived"
+    assert client.flush(60), "every report has arrived"
     client.record("theme", "dark")
     client.consent("on")
     status = client.status()

@@ -133,7 +133,7 @@ def test_workers_of_a_preloading_fork_server_report_once(make: Make, folder: Pat
         children.append(child)
     assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {0}
     for name in METRICS:
-        client.record(name, "true")  # if one of them was refused, for all came at once to a new state
+        client.record(name, "true")  # in case a child was refused, because all open a new state at once
     assert client.status().queued == len(METRICS)
     assert client.status().ignored > 0
     assert {metric.reports for metric in client.status().metrics} == {1}
@@ -190,7 +190,7 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
                 out, err = process.communicate(b"\n", timeout=600)
     assert (process.returncode, out, err) == (3, b"done\n", b"")
     client = make(folder, metrics=definitions, mode=None, today=None)
-    assert client.status().queued == 2, "what was recorded on the way out is kept, too"
+    assert client.status().queued == 2, "answers that were recorded at exit are kept, too"
 
 
 _CLOSES_ALL = """

@@ -41,7 +41,7 @@ def test_an_outcome_decorates_coroutines(telemetry: Telemetry) -> None:
     @telemetry.outcome("mobile")
     async def later(fails: bool) -> str:
         await asyncio.sleep(0)
-        assert telemetry.recorded("mobile") == [False] * (not fails), "not before it is done"
+        assert telemetry.recorded("mobile") == [False] * (not fails), "not before the work is done"
         if fails:
             raise ValueError
         return "done"

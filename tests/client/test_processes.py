@@ -187,14 +187,14 @@ def test_fork_with_locks_held_and_an_upload_under_way_is_safe(make: Make, folder
         client.flush(0.1)
         assert client.status().ignored == 1
         assert client.status().queued == 2
-        assert sent.bodies == [], "the parent is at it"
+        assert sent.bodies == [], "the parent is sending"
 
     assert in_child(child) == 0
     holder = threading.Thread(target=client.preview)
     calendar.held_by = holder
     holder.start()
     assert calendar.holding.wait(60)
-    # Another thread holds the journal for good: the child is refused, but it neither hangs nor writes.
+    # Another thread holds the journal permanently: the child is refused, but it neither hangs nor writes.
     assert in_child(lambda: client.record("survey", True)) == 0
     calendar.let_go.set()
     holder.join()

@@ -115,7 +115,7 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     second.record("browser", "firefox")
     assert second.status().ignored == 1, "what was spent stays spent"
     second.record("theme", "dark")
-    assert not second.flush(60), "not all has arrived"
+    assert not second.flush(60), "not every report has arrived"
     status = second.status()
     assert (status.sent, status.dropped, status.queued) == (1, 2, 0)
     assert [read(body).metric for body in script.bodies] == ["theme"]
@@ -240,7 +240,7 @@ def test_unusable_key_disables_the_client_without_a_debit(
     assert (status.queued, status.shown, script.bodies) == (0, 0, [])
     assert b"queued" not in files_of(folder)
     assert b"debit" not in files_of(folder)
-    assert not client.flush(1), "answers went nowhere"
+    assert not client.flush(1), "answers were discarded"
     assert len(caplog.messages) == 1
     with pytest.raises(dither.ParameterError, match="nothing can be sealed"):
         make(seal=NO_KEM).record("mobile", True)
@@ -303,7 +303,7 @@ def test_sealing_app_on_a_python_without_packages_says_why_it_is_off() -> None:
     first, second = done.stdout.splitlines()
     assert first == "on"
     assert second.startswith("off an error: telemetry is disabled in this program: seal: ")
-    assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on what Python logs to"
+    assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on Python's default log output"
     assert len(done.stderr.splitlines()) == 1
 
 

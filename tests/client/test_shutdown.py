@@ -20,7 +20,7 @@ import dither
 
 client = dither.Client(*sys.argv[1:3], "app", sys.argv[3], environ={"DITHER": "on"}, spread=1000)
 
-def say(text, write=os.write):  # a function's defaults live as long as it does, and standard output does not
+def say(text, write=os.write):  # a function's defaults live as long as it does, longer than standard output
     write(1, f"{text}\\n".encode())
 
 def everything(say=say, client=client, now=time.monotonic, record=dither.record):

@@ -171,7 +171,7 @@ def test_client_made_before_standing_in_is_restored_afterwards(make: Make, folde
     assert client.preview() == waiting
     assert (folder / "journal").read_bytes() == journal
     client.record("editor", "vi")
-    assert client.preview() == waiting, "and is closed now"
+    assert client.preview() == waiting, "the client is closed again"
 
 
 def test_a_client_keeps_its_own_definitions(telemetry: Telemetry, make: Make) -> None:
@@ -245,7 +245,7 @@ def test_standing_in_repeatedly_takes_no_longer(monkeypatch: pytest.MonkeyPatch)
             client.record("theme", "dark")
         replaced.append(made[0] - before)
     assert replaced[0] > 0
-    assert max(replaced) == replaced[0], "what stood in before is not replaced in turn"
+    assert max(replaced) == replaced[0], "an existing stand-in is not replaced"
 
 
 def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Make) -> None:

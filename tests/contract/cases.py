@@ -70,7 +70,7 @@ def small_numeric(name: str, epsilon: float) -> tuple[NumericMechanism, ...]:
     if "steps" in family.keys:
         shapes = [{"steps": m, "resolution": d} for m, d in ((1, 1), (1, 4), (2, 1), (2, 3), (3, 4), (4, 2))]
         shapes += [{"permanent_epsilon": 2 * epsilon, **shape} for shape in shapes[1:4]]
-    if "delta" in family.keys:  # a small ε would take noise of too many steps to enumerate
+    if "delta" in family.keys:  # at a small ε the noise has too many steps to enumerate
         shapes = [{"delta": delta, "resolution": d} for delta in (1e-3, 0.01) for d in (1, 2, 3) if epsilon >= 1]
     return tuple(family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes)
 

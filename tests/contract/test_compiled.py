@@ -43,7 +43,7 @@ def test_compiled_law_is_json_or_names_the_obstacle(mechanism: Mechanism) -> Non
             _ = mechanism.compiled
         return
     law = mechanism.compiled
-    assert json.loads(json.dumps(law)) == law, "JSON changes nothing in it"
+    assert json.loads(json.dumps(law)) == law, "the law round-trips through JSON"
     assert (law["mechanism"], law["shape"]) == (mechanism.name, mechanism.shape.value)
     assert [law[key] for key in ("cohorts", "cells", "listed")] == [
         *(mechanism.cohorts, mechanism.cells, mechanism.listed)

@@ -105,7 +105,9 @@ def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Fl
     answer = http.get(url).get_json()
     assert answer["mechanism"] == Shifted.name
     assert answer["reports"] == sum(ANSWERS.values())
-    for row, people in zip(answer["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
+    for row, people in zip(
+        answer["values"], ANSWERS.values(), strict=True
+    ):  # entropy is seeded, so it is deterministic
         assert abs(row["frequency"] - people / 150) < 4 * row["standard_error"]
         assert row["low"] <= row["frequency"] <= row["high"] or row["frequency"] < 0
     assert [check["odd"] for check in answer["health"]] == [False] * len(answer["health"])
@@ -164,7 +166,7 @@ def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
 
 
 def _decoders() -> dict[Any, Any]:
-    return DECODERS  # typed more loosely, for monkeypatch cannot infer a key that is an abstract class
+    return DECODERS  # typed loosely, because monkeypatch cannot infer an abstract class as key
 
 
 def test_mechanism_from_outside_may_bring_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:

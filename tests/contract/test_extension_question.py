@@ -207,7 +207,7 @@ def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path
         answer = http.get(url).get_json()
         (row,) = answer["values"]
         assert answer["reports"] == sum(STARS.values())
-        assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded: no chance in it
+        assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded, so it is deterministic
         (written,) = csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text))
         assert (written["metric"], float(written["average"])) == ("liked", row["average"])
         assert f">{row['average']}</span>" in http.get("/").text

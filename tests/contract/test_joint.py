@@ -55,11 +55,11 @@ def test_pairs_of_values_are_supported_together_as_stated(case: Mechanism) -> No
     for u, v in pairs:
         held, supported = joint(mechanism, u, v, u)
         if not supported:
-            continue  # no window of bit-flip holds both
+            continue  # no window of bit-flip covers both
         others = [joint(mechanism, u, v, w)[0] for w in range(size) if w not in {u, v}]
         assert held / supported == case.joint_support[0]
         assert sum(others, Fraction(0)) / len(others) / supported == case.joint_support[1]
-        if case.shape is not Shape.SYMBOL:  # of symbols the third value may matter
+        if case.shape is not Shape.SYMBOL:  # for symbols the third value may matter
             assert len(set(others)) == 1
 
 

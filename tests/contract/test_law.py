@@ -137,6 +137,6 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     for wrong in bad:
         with pytest.raises(WireError, match="reports: "):
             Report.decode(wrong, mechanism)
-        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # else it is other rows
+        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # otherwise the rows would differ
             with pytest.raises(WireError, match="reports: "):
                 Tally.fold(mechanism, row + wrong)

@@ -29,7 +29,7 @@ GOOD = [
 ]
 
 BAD = [
-    # format, the row in hex, what is wrong with it
+    # format, the row in hex, its error
     (RowFormat(Shape.SYMBOL, 1, 3), "03", "symbol"),
     (RowFormat(Shape.SYMBOL, 1, 257), "0101", "symbol"),
     (RowFormat(Shape.SYMBOL, 3, 4), "0300", "cohort"),

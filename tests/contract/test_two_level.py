@@ -55,7 +55,7 @@ def test_law_of_two_levels_is_the_law_of_the_reports(mechanism: Mechanism) -> No
         return sum((base[row] for row in rows), Fraction(0))
 
     for other, has in values:
-        assert other == base  # so the weights are 1 and the ratio, next to a law that is the same for all
+        assert other == base  # so the weights are 1 and the ratio, times a law that all items share
         assert measure(has) == law.share
     overlaps = [measure(first & second) for (_, first), (_, second) in permutations(values, 2)]
     assert min(overlaps) == law.overlap or (mechanism.items.open and min(overlaps) > law.overlap)

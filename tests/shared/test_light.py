@@ -64,7 +64,7 @@ def test_a_context_manager_of_a_generator_ends_as_that_of_contextlib(
 ) -> None:
     for error in (None, _Odd(), KeyError(), KeyboardInterrupt(), StopIteration()):
         ours, theirs = _outcome(light.contextmanager(steps), error), _outcome(contextlib.contextmanager(steps), error)
-        if isinstance(error, StopIteration):  # a generator turns it into a RuntimeError, which contextlib turns back
+        if isinstance(error, StopIteration):  # a generator raises RuntimeError instead, which contextlib converts back
             ours, theirs = ours[:1], theirs[:1]
         assert ours == theirs, repr(error)
 

@@ -70,7 +70,7 @@ def test_a_usage_error_names_the_app_and_does_not_exit(
     assert run(make(), arguments, program="notes telemetry") == status
     output = capsys.readouterr()
     assert "usage: notes telemetry" in output.out + output.err
-    assert "--metrics" not in output.out, "nor --app: the app knows"
+    assert "--metrics" not in output.out, "nor --app: the app supplies both"
 
 
 def test_a_client_that_could_not_be_made_says_so(

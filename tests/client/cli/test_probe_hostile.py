@@ -38,7 +38,7 @@ POURS = {  # heads without end are those of tests/client/upload/test_hostile_pee
 @pytest.mark.parametrize("what", POURS)
 def test_probe_does_not_read_an_endless_body(what: str) -> None:
     with listening(POURS[what]) as port:
-        probe_results(f"http://127.0.0.1:{port}")  # which loads what is loaded once
+        probe_results(f"http://127.0.0.1:{port}")  # the first call loads modules
         tracemalloc.start()
         try:
             finding = probe_results(f"http://127.0.0.1:{port}")[-1]
@@ -55,7 +55,7 @@ def dripping(connection: socket.socket) -> None:
     connection.settimeout(0.02)
     while True:
         with suppress(TimeoutError):
-            if not connection.recv(1):  # the other has gone
+            if not connection.recv(1):  # the client has hung up
                 return
         connection.sendall(b"a")
 

@@ -59,7 +59,7 @@ def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) 
     program = f"{sys.executable} -m dither status {' '.join(arguments)} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.returncode in {0, 1}, "as it happens before or after"
+    assert done.returncode in {0, 1}, "in either order"
 
 
 def test_a_choice_is_kept_and_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_automated_machine_is_off_unless_turned_on(
 
 
 def test_client_under_pytest_is_off_unless_an_environ_is_passed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.environ", {})  # which may be that of a machine that builds
+    monkeypatch.setattr("os.environ", {})  # the real environment may be that of a CI machine
     client = make(environ=None)
     assert client.status().mode == "off"
     assert client.status().decided_by.startswith("pytest is running")
@@ -199,7 +199,7 @@ def test_expired_metric_is_not_pending(make: Make, calendar: Calendar) -> None:
     assert (client.status().queued, client.status().withheld) == (1, 1)
     assert states(client) == {"theme": "expired"}
     assert (client.pending(), "theme" in client.consent_text()) == ([], False)
-    assert client.flush(60), "what was agreed to in time is still delivered"
+    assert client.flush(60), "a report that was made in time is still delivered"
     dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
     dithered.record("theme", "dark")
     assert dithered.preview() == []

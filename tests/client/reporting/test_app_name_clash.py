@@ -65,13 +65,15 @@ def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
             assert client.status().ignored == (app is THEIRS)
             assert bool(warned(client.status().trouble)) is (day > 0)
         calendar.pass_days(1)
-    assert len(caplog.messages) == 4, "one of each start, from the second day on"
+    assert len(caplog.messages) == 4, "one message per start, from the second day on"
     for message in caplog.messages:
         assert "use the name 'tests': metrics.mobile alternates between two versions" in message
         assert "org.example.notes" in message
     looking = make(folder, metrics=THEIRS, mode=None)
-    assert warned(looking.status().trouble) == 1, "also one that only looks"
-    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, "metrics of others are not ours"
+    assert warned(looking.status().trouble) == 1, "a client that only reads is warned, too"
+    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, (
+        "a clash of other metrics does not concern this client"
+    )
     calendar.pass_days(15)
     assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
 

@@ -106,7 +106,7 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
     definitions: Path, folder: Path, kept: Path
 ) -> None:
     compiled, defined = loaded(definitions, folder), load_metrics(definitions)
-    metric: Any  # either
+    metric: Any  # a compiled or a defined metric
     assert compiled.keys() == defined.keys()
     for name, other in defined.items():
         compiled_metric: Any = compiled[name]
@@ -212,7 +212,7 @@ def test_damaged_or_truncated_compiled_definitions_are_not_trusted(
         kept.write_bytes(damaged)
         assert loaded(definitions, folder) == {}, damaged
     kept.write_bytes(whole)
-    assert loaded(definitions, folder), "the whole file is believed"
+    assert loaded(definitions, folder), "the complete file is trusted"
 
 
 def test_definitions_edited_in_the_same_second_and_length_are_read_again(
@@ -230,7 +230,7 @@ def test_definitions_edited_in_the_same_second_and_length_are_read_again(
 def test_definitions_that_are_read_in_pieces_keep_their_end(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A file system may return less than was asked for; up to there, these definitions have no cap.
+    # A read may return fewer bytes than requested; the definitions up to there have no cap.
     definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 0.5\ncap = 1.0\n', encoding="utf-8")
     whole, read = os.read, os.read
     cut = definitions.read_bytes().index(b"cap")
@@ -305,7 +305,7 @@ def test_compiled_definitions_of_another_device_or_version_are_not_trusted(
     monkeypatch.setattr(module, "VERSION", "0.0.9")
     assert not is_compiled(definitions, folder)
     monkeypatch.undo()
-    assert not is_compiled(definitions, folder), "nor of a later version"
+    assert not is_compiled(definitions, folder), "nor the compiled file of a later version"
     definitions.write_text(TOML.replace("epsilon = 1.0", "epsilon = 0.9"), encoding="utf-8")
     assert not is_compiled(definitions, folder)
     assert loaded(definitions, folder)["theme"].charge < 0.9000001
@@ -326,7 +326,7 @@ def test_a_link_in_place_of_compiled_definitions_is_not_followed(
 def test_definitions_are_kept_only_after_a_yes_and_go_with_the_rest(definitions: Path, folder: Path) -> None:
     client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
     client.record("theme", "dark")
-    assert not folder.exists(), "nobody was asked"
+    assert not folder.exists(), "no user was asked"
     client.consent("on")
     dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False).close()
     assert (folder / "definitions").exists()

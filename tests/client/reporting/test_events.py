@@ -458,7 +458,7 @@ def test_container_that_lives_a_day_never_reports_a_metric_with_after(make: Make
         assert client.preview() == []
         monday.pass_days(1)
     state = dither.MemoryState()
-    for _ in range(15):  # the device of a person
+    for _ in range(15):  # a device that keeps its state
         make(state, metrics=metrics).add("exports")
         monday.pass_days(1)
     reported = answers(make(state, metrics=metrics))

@@ -10,7 +10,7 @@ from client.devices import BROWSER, METRICS, Calendar, Make, State, parts_on, re
 from dither.reporting.keys import Keys
 from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
-# Instantaneous noise that is almost none: the reported bits are the permanent ones.
+# Almost no instantaneous noise: the reported bits are the permanent ones.
 _CLEAR = Rappor(
     cohorts=8,
     bits=256,

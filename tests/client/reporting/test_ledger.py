@@ -65,7 +65,7 @@ def test_metric_beyond_its_budget_repeats_its_last_answer(make: Make, state: Sta
         calendar.pass_days(1)
     x, y, *others = rows(client, "one")
     assert x != y
-    assert others == [x, x, x, y, y, x], "z and w come after the budget: the answer before is given again"
+    assert others == [x, x, x, y, y, x], "z and w exceed the budget, so the last answer is repeated"
     assert spent(client, "one") <= 2.5 * metric.charge
 
 
@@ -156,8 +156,8 @@ def test_every_record_of_a_ledger_counts_towards_its_size(monkeypatch: pytest.Mo
     ledger.apply(Disabled("b", DAY))
     with pytest.raises(StateError, match="the ledger is full"):
         ledger.debit(MOBILE, DAY)
-    ledger.debit(THEME, DAY)  # which has an account
-    ledger.forget_draws()  # of the size of two
+    ledger.debit(THEME, DAY)  # this metric has an account
+    ledger.forget_draws()  # frees the size of two records
     for version in "cd":
         ledger.debit(MOBILE, DAY)
         ledger.apply(Disabled(version, DAY))
@@ -210,7 +210,7 @@ def test_new_ledger_and_one_that_starts_over_know_of_nothing_spent() -> None:
         assert not ledger.open_to(capped, DAY)
         assert not ledger.untouched
         ledger.start_over()
-    ledger.apply(Charged(THEME.version, "tag"))  # whose debit was lost: records that cannot be read count by themselves
+    ledger.apply(Charged(THEME.version, "tag"))  # its debit was lost, but unreadable records count separately
     assert [account.spent for account in ledger.accounts()] == [0.0]
 
 

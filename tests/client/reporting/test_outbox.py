@@ -216,7 +216,7 @@ def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
 def test_records_appended_while_a_draft_is_written_are_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     first, other = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     for number in range(5):
         for name in ("browser", "editor", "mobile"):

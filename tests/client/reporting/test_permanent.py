@@ -79,7 +79,7 @@ def test_new_value_beyond_the_budget_repeats_the_last_draw(
     for number in range(100):  # a metric whose cohort separates three values; usually the first does
         metric = dataclasses.replace(question(name, values=2)["asked"], name=f"asked_{number}")
         metrics = {metric.name: metric}
-        make(state, metrics=metrics)  # to whom the user says yes, and so a secret is drawn
+        make(state, metrics=metrics)  # the consent given here draws a secret
         journal = parts_on(state, metrics=metrics).journal
         with journal.transaction():
             cohort = journal.keys().of(metric).cohort
@@ -93,7 +93,7 @@ def test_new_value_beyond_the_budget_repeats_the_last_draw(
         calendar.pass_days(1)
         compact(state, calendar, metrics=metrics)
     first, second, *others = [report.payload for report in rows(client.preview(), metric.mechanism)]
-    assert others == [first, first, first, second, second], "a is the last, then b: c repeats them"
+    assert others == [first, first, first, second, second], "c repeats the last draw: first a, then b"
     assert client.status().metrics[0].spent <= 2.5 * metric.charge
 
 
@@ -109,10 +109,10 @@ def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
     records, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
     first_debit = next(place for place, record in enumerate(records) if isinstance(record, Debit))
     kept = [record for record in records if isinstance(record, Permanent)]
-    assert len(kept) == 1, "the last one, and no other"
+    assert len(kept) == 1, "only the last draw is stored"
     assert keys.of(metric).replay(kept[0]) == keys.of(metric).draw(metric.item("value 40"))
     remembered = [place for place, record in enumerate(records) if isinstance(record, Permanent | Charged)]
-    assert max(remembered) < first_debit, "nothing of an earlier day stands behind one"
+    assert max(remembered) < first_debit, "no record of an earlier day follows a debit"
     tags = [record.tag for record in records if isinstance(record, Charged)]
     assert tags == sorted(tags)
     masked = int(kept[0].draw, 16) >> 64

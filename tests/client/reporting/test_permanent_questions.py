@@ -109,13 +109,15 @@ def test_a_device_rounds_all_numbers_by_one_draw_and_devices_differ() -> None:
         point = item_of(metric, 0.7 * step, keys)
         assert isinstance(point, int)
         assert [item_of(metric, (whole + 0.7) * step, keys) for whole in (0, 9, 31)] == [point, 9 + point, 31 + point]
-        assert item_of(metric, 0.2 * step, keys) in range(point + 1), "what is larger is never rounded to less"
+        assert item_of(metric, 0.2 * step, keys) in range(point + 1), (
+            "a larger number is never rounded to a lower point"
+        )
         assert item_of(metric, 60, keys) == 32
         up += point
     assert abs(up - 700) < 76
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "optimized-unary"])  # whose reports stay noisy
+@pytest.mark.parametrize("name", [name for name in CASES if name != "optimized-unary"])  # its reports stay noisy
 def test_a_device_pays_once_for_each_key_and_its_reports_repeat_the_draw(
     name: str, make: Make, folder: Path, calendar: Calendar
 ) -> None:

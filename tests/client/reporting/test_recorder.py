@@ -119,7 +119,7 @@ def test_report_is_not_repeated_if_another_process_has_just_made_it(make: Make, 
     assert other.recorder.ignored == 2
     assert [core.make_report("theme", "dark") for core in (first, other)] == [True, False]
     assert first.make_report("weekly", True)
-    assert other.make_report("survey", True), "news of another metric keeps none from reporting"
+    assert other.make_report("survey", True), "a record of another metric prevents no report"
 
 
 def test_unknown_metric_name_gets_a_suggestion(make: Make) -> None:

@@ -61,7 +61,7 @@ def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar:
     second = made(make, state=state, strata={"platform": "windows"}, transport=script, mode=None)
     second.record("theme", "light", platform="macos")
     assert second.preview() == body
-    assert second.status().ignored == 1, "one report a period, whatever the stratum"
+    assert second.status().ignored == 1, "one report per period, whatever the stratum"
     assert second.flush(60)
     assert set(script.bodies) == set(body)
 
@@ -225,5 +225,5 @@ def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.Monk
     dither.record("browser", "Firefox", channel="stable", platform="linux")
     assert strata_of(other) == ["true", "linux", "linux/stable"]
     timed = dither.timer("theme", platform="linux")
-    assert timed(lambda: 3)() == 3  # each call is a timer of its own, with the same attributes
+    assert timed(lambda: 3)() == 3  # each call has a separate timer with the same attributes
     assert other.status().ignored == 1

@@ -132,13 +132,13 @@ def test_no_second_question_is_answered_after_an_update_within_a_period(make: Ma
             assert len(reported(second)) == 1
             calendar.pass_days(1)
             record_all(second)
-            assert len(reported(second)) == 2, "and from the next period on it goes on"
+            assert len(reported(second)) == 2, "it continues with the next period"
 
 
 def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar: Calendar) -> None:
     client = make(metrics=of(LOOKS))
     record_all(client)
-    for _ in range(20):  # the next day is of a period of its own; going back to this one opens nothing
+    for _ in range(20):  # the next day is another period; going back to this one opens nothing
         calendar.pass_days(1)
         record_all(client)
         calendar.pass_days(-1)
@@ -163,7 +163,9 @@ def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     )
     assert text.count(said) == 3
     theme = of(LOOKS)["theme"]
-    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), "as it ever was"
+    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), (
+        "the same text as without a survey"
+    )
     assert len({terms(METRICS["theme"]), terms(theme), terms(of(Survey("looks", ("theme", "font")))["theme"])}) == 3
     assert theme.version == METRICS["theme"].version
 

@@ -34,7 +34,7 @@ def _is_open(path: str | Path) -> bool:
     except FileNotFoundError:
         return False
     for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208 - numbers, no paths
-        with suppress(OSError):  # the one by which the folder of all of them was read
+        with suppress(OSError):  # the descriptor by which the folder itself was listed
             if os.path.samestat(os.fstat(number), sought):
                 return True
     return False

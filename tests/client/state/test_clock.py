@@ -162,7 +162,7 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
     status = client.status()
     made = {"mobile": 4, "theme": 3, "survey": 1, "weekly": 2, "browser": 3, "editor": 3}
     assert {metric.name: metric.reports for metric in status.metrics} == made, "the survey is asked once"
-    assert status.dropped == len(METRICS) + 1, "what was dated ahead, and the first, which was too old then"
+    assert status.dropped == len(METRICS) + 1, "the reports dated ahead, and the first, which was too old then"
     assert status.queued == sum(made.values()) - status.dropped
     assert all(metric.spent >= spent[metric.name] for metric in status.metrics)
     messages = list(status.trouble)

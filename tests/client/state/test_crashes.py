@@ -90,7 +90,7 @@ def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterat
 def test_state_survives_a_death_between_any_two_system_calls(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
+    monkeypatch.setattr("os.fsync", lambda _: None)  # a killed process does not undo what it gave to the system
     number = 0
     for folder, notes in deaths(live, tmp_path):
         number += 1
@@ -106,7 +106,7 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     """
     script = Script()
     for draft in folder.glob("*.new"):
-        os.utime(draft, (0, 0))  # as if it lay there for more than a minute
+        os.utime(draft, (0, 0))  # as if it were older than a minute
     after = make(folder, mode=None, environ={"DITHER": "on"}, transport=script)
     kept = after.status().queued + after.status().sent
     assert {Batch.decode(body).batch for body in after.sent()} <= sent
@@ -116,7 +116,7 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     bodies = [Batch.decode(body) for body in after.preview() + after.sent()]
     assert len({batch.batch for batch in bodies}) == len(bodies)
     assert all([batch.metric for batch in bodies].count(name) <= 1 for name in NAMES)
-    assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the one that was being made is lost"
+    assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the unfinished report is lost"
     after.flush(60)
     assert after.status().trouble == {}
     assert not list(folder.glob("*.new")), "no draft stays"
@@ -170,7 +170,7 @@ def test_events_survive_a_death_between_any_two_system_calls(
         reported: dict[str, list[str]] = {}
         for _ in range(2):
             after = make(folder, mode=None, metrics=EVENTS, environ={"DITHER": "on"})
-            after.flush()  # nothing arrives, but what has ended is reported
+            after.flush()  # no upload arrives, but the ended period is reported
             assert after.status().trouble.keys() <= {"upload failed: OSError"}
         for batch in map(Batch.decode, after.preview() + after.sent()):
             metric = EVENTS[batch.metric]
@@ -180,5 +180,5 @@ def test_events_survive_a_death_between_any_two_system_calls(
         assert len(reported.get("exports", [])) <= 1
         assert len(reported.get("crash", [])) <= 1
         if notes:
-            assert first in {max(notes[:2]), "2"}, "no event that add returned from is lost"
+            assert first in {max(notes[:2]), "2"}, "no event is lost whose add returned"
             assert reported["crash"] == ["true"]

@@ -98,7 +98,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
         healthy = client.status().queued > len(bodies)
         assert healthy or client.status().trouble
         calendar.pass_days(-1)
-        client.close()  # there are hundreds, and each keeps its journal open
+        client.close()  # there are hundreds of clients, each with an open journal
 
 
 def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
@@ -116,7 +116,7 @@ def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
     calendar.pass_days(1)
     client.record("theme", "dark")
     client.record("survey", True)
-    assert len(client.preview()) == 3, "a period later only the one that is asked once stays silent"
+    assert len(client.preview()) == 3, "a period later only the metric with period once is silent"
     spent = {metric.name: metric.spent for metric in make(folder).status().metrics}
     assert spent["mobile"] >= 2 * MOBILE.mechanism.epsilon
     assert b"hold" in (folder / "journal").read_bytes()

@@ -41,7 +41,7 @@ def test_file_that_stays_open_raises_after_a_bounded_wait(
         monkeypatch.setattr("time.sleep", pauses.append)
         with (tmp_path / "consent").open("rb"), pytest.raises(PermissionError):
             act(str(tmp_path / "consent"))
-        assert most / 2 <= sum(pauses) <= most, "the host waits for no folder that is not ours to write"
+        assert most / 2 <= sum(pauses) <= most, "the host does not wait for a folder without write permission"
     assert [path.name for path in tmp_path.iterdir()] == ["consent"]
 
 

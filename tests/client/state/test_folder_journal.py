@@ -42,7 +42,7 @@ def number_of(folder: Path) -> int:
 def is_open(number: int) -> bool:
     try:
         os.fstat(number)
-    except OSError:  # the one by which the folder of all of them was read
+    except OSError:  # the descriptor by which the folder itself was listed
         return False
     return True
 
@@ -72,7 +72,7 @@ def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, t
     path = tmp_path / "hosts own"
     path.write_bytes(b"precious")
     foreign = os.open(path, os.O_RDWR)
-    os.dup2(foreign, number)  # as a program does that closes all descriptors, and opens files of its own
+    os.dup2(foreign, number)  # as a program that closes all descriptors and opens other files
     os.close(foreign)
     client.record("theme", "dark")
     client.close()
@@ -196,7 +196,7 @@ def test_journal_truncated_between_runs_is_noticed(make: Make, folder: Path, cal
     lines = journal.splitlines(keepends=True)
     unsent = next(place for place, line in enumerate(lines) if b" debit browser " in line)
     (folder / "journal").write_bytes(b"".join(lines[:unsent]))
-    assert make(folder, mode=None).status().trouble == {}, "what was never sent may be forgotten, as after a power cut"
+    assert make(folder, mode=None).status().trouble == {}, "unsent reports may be lost, as after a power cut"
     for kept in (2, 1):
         (folder / "journal").write_bytes(b"".join(lines[:kept]))
         late = make(folder, mode=None)

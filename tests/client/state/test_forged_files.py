@@ -124,7 +124,7 @@ def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, ma
     with allocating_less_than(BOUND):
         use(client)
     assert any("the journal holds more accounts than dither writes" in kind for kind in client.status().trouble)
-    assert (used / "journal").stat().st_size == forged, "nothing is recorded, and nothing mended"
+    assert (used / "journal").stat().st_size == forged, "nothing is recorded or repaired"
     client.forget()
     client.consent("on")
     client.record("mobile", True)
@@ -154,7 +154,7 @@ def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, us
         use(client)
     assert len(client.preview()) == 1, "only the report of the day before"
     assert all(status.reported for status in client.status().metrics)
-    assert (used / "journal").stat().st_size < 10_000, "it is mended"
+    assert (used / "journal").stat().st_size < 10_000, "the journal is repaired"
 
 
 @pytest.mark.parametrize("piece", [1, 40, 1000])

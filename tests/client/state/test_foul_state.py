@@ -24,7 +24,7 @@ def test_pipe_in_place_of_a_file_does_not_block(name: str, make: Make, folder: P
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
     client = make(folder, mode=None, strict=False)
-    client.record("mobile", True)  # each of these would never return
+    client.record("mobile", True)  # reading any of these would never return
     client.status()
     client.close()
 
@@ -42,7 +42,7 @@ def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPat
     ledger.apply(Hold(740_000, 10**9))
     assert ledger.spent(METRIC) == pytest.approx((10**6 + 10**9) * METRIC.charge)
     ledger.open_to(METRIC, 740_002)
-    assert sums == [2], "the account, and the report to come"
+    assert sums == [2], "the account, and one more report"
 
 
 def test_outbox_may_grow_while_it_is_listed() -> None:
@@ -51,7 +51,7 @@ def test_outbox_may_grow_while_it_is_listed() -> None:
 
     class Adding(Queued):
         @property
-        def local(self) -> int:  # asked for while the list is gone through
+        def local(self) -> int:  # called during the iteration
             if looking:
                 outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0

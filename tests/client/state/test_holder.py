@@ -60,7 +60,7 @@ def test_flush_succeeds_only_if_the_state_can_be_read(
     make(folder, transport=Script(down=True)).record("mobile", True)
     process = stop("journal")
     client = make(folder, mode=None, strict=False)
-    assert not client.flush(1), "a report waits that cannot be seen"
+    assert not client.flush(1), "a waiting report cannot be read"
     assert client.status().trouble["reading the state failed: BusyError"] > 0
     client.record("theme", "dark")
     process.kill()
@@ -94,7 +94,7 @@ def test_flush_fails_if_an_answer_could_not_be_stored(
         client.record("mobile", True)
     client.record("nothing", 1)
     assert not client.flush(60)
-    assert client.flush(60), "which was said once"
+    assert client.flush(60), "which was logged once"
 
 
 def test_status_names_the_process_that_blocks_uploads(
@@ -109,7 +109,7 @@ def test_status_names_the_process_that_blocks_uploads(
     process = stop("sending")
     others = [parts_on(folder), parts_on(folder)]
     uploader_of(others[0], script).step()
-    assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
+    assert (client.status().held_up, caplog.messages) == ("", []), "the upload may have begun just now"
     long_ago(folder)
     for parts in others * 2:
         assert uploader_of(parts, script).step() == 1

@@ -70,9 +70,9 @@ def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr(Journal, "compact", lambda *_, **__: None)  # the debits of all days are counted
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     parts = parts_on(folder, today=calendar)
-    other = make(folder)  # which has descriptors of its own, as another process would
+    other = make(folder)  # it has separate descriptors, as another process would
     parts.record("mobile", True)
     step = 13 if opcodes else 1
     number, caught = 0, None
@@ -120,7 +120,7 @@ def test_the_lock_of_a_dropped_owner_is_free() -> None:
     assert lock.acquire(dropped)
     assert lock.is_held(dropped)
     lock.release(next_one)
-    assert lock.is_held(dropped), "nobody releases it for another"
+    assert lock.is_held(dropped), "no client releases the lock of another"
     del dropped
     assert lock.acquire(next_one)
     assert lock.is_held(next_one)

@@ -38,7 +38,7 @@ def test_consent_after_a_lost_secret_covers_only_the_metrics_shown(
     client = make(folder, mode=None)
     client.consent("on", ["theme"])
     assert client.status().mode == "on"
-    assert client.pending() == [name for name in METRICS if name != "theme"], "what was accepted before is not"
+    assert client.pending() == [name for name in METRICS if name != "theme"], "earlier acceptance does not count"
     client.consent("on")
     assert client.pending() == []
     assert make(folder, mode=None).pending() == []

@@ -77,7 +77,7 @@ def test_nonsense_in_valid_records_hides_no_other_app(
 def test_a_user_without_home_gets_advice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does when nobody knows the home
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does if the home is unknown
     assert run("status") == 2
     assert "set HOME or XDG_STATE_HOME" in capsys.readouterr().err
 

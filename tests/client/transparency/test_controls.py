@@ -125,7 +125,7 @@ def test_forget_leaves_only_the_choice(make: Make, folder: Path, calendar: Calen
 
 
 def test_running_client_takes_the_new_secret_after_forget(make: Make, folder: Path, calendar: Calendar) -> None:
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     old.record("browser", "firefox")
     before = (folder / "secret").read_bytes()
@@ -166,7 +166,7 @@ def test_consent_returns_whether_the_choice_was_stored(
         patch.setattr(os, "open", full)
         assert client.consent("on") is False
     assert client.status().mode == "off"
-    assert client.consent("on", ["nothing"]) is False, "a mistake keeps nothing"
+    assert client.consent("on", ["nothing"]) is False, "an invalid choice stores nothing"
     assert client.consent("on") is True
     assert make(folder, mode=None).status().mode == "on"
     assert client.consent("off") is True

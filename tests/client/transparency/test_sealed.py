@@ -82,7 +82,7 @@ def test_sealed_reports_are_counted_without_the_apps_definitions(
     assert program.main(["preview", "--app", "notes"], environ={}) == 0
     output = capsys.readouterr().out
     assert output.count("sealed: only the collector can open it") == 2
-    assert [line.encode() for line in output.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
+    assert [line.encode() for line in output.splitlines()[::2]] == notes.preview(), "reading has dropped no report"
 
 
 def test_a_sealed_upload_names_its_stratum(make: Make) -> None:

@@ -96,7 +96,7 @@ def remembered(make: Make, folder: Path) -> bytes:
     client.record("mobile", True)
     assert not client.flush(60)
     client.close()
-    join_uploads()  # they write the file no more
+    join_uploads()  # they no longer write the file
     return (folder / "delivery").read_bytes()
 
 
@@ -174,7 +174,7 @@ def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequ
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     script = Script([503] * 5)
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     parts = parts_on(folder, transport=script)
     parts.record("mobile", True)
     if how == "no room":

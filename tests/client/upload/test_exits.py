@@ -88,14 +88,14 @@ def test_report_that_the_collector_put_off_does_not_make_an_exit_wait(
     first = make(folder, transport=Script([dither.Answer(503, 60)]))
     first.record("mobile", True)
     assert not first.flush(60)
-    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after which no exit waits
+    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
     (folder / "delivery").write_text(json.dumps(notes))
     if another:
         first.record("theme", "dark")
     stuck = Stuck()
     client = make(folder, mode=None, transport=stuck, **EXITS)
     client.record("theme", "dark")
-    client.flush(0)  # for its thread rests
+    client.flush(0)  # because its thread is idle
     assert stuck.started.wait(60)
     at_exit()
     assert waited(folder) is another

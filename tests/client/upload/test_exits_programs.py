@@ -49,7 +49,7 @@ def test_programs_that_end_at_once_deliver_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, programs: int
 ) -> None:
     assert set(ran(_ENDS_AT_ONCE, definitions, folder, collector.endpoint, programs)) == {(0, "", "")}
-    assert days(collector) == programs - 1  # each run but the first finds one
+    assert days(collector) == programs - 1  # each run except the first finds a report
 
 
 def test_two_reports_of_a_short_tool_arrive_within_three_runs_and_no_draft_stays(

@@ -129,7 +129,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
         addresses = [(*kind, hole.getsockname()), *[(*kind, ("127.0.0.1", peer.port))] * 7]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
-        assert send(peer, timeout=16.0) == dither.Answer(202)  # of which the hole has an eighth
+        assert send(peer, timeout=16.0) == dither.Answer(202)  # the black hole has an eighth of them
         monkeypatch.undo()
     for connection in (hole, *callers):
         connection.close()

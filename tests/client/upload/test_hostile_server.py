@@ -58,7 +58,7 @@ def test_no_answer_of_the_collector_changes_what_is_sent(
     for number, body in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
         sent = emitted(make, calendar, collector, body, headers, status)
-        # what ends a flush leaves the others of that day for later
+        # a status that ends the flush leaves the day's other reports for later
         assert sent == (honest if status in KEEPS_GOING else [body for body in honest if body in sent]), body[:40]
         assert len(sent) >= 4
 
@@ -73,8 +73,8 @@ def test_metric_disabled_by_the_collector_is_silent_for_30_days(make: Make, cale
         calendar.pass_days(1)
     sent.down = False
     sent.answers = [410]
-    assert not client.flush(60), "not all has arrived"
-    assert len(sent.bodies) == 1 + 3, "what waits of the metric is dropped, the rest is sent"
+    assert not client.flush(60), "not every report has arrived"
+    assert len(sent.bodies) == 1 + 3, "waiting reports of the metric are dropped, the others are sent"
     assert (client.status().sent, client.status().dropped) == (3, 3)
     for _ in range(31):
         client = make(state, transport=sent)

@@ -50,7 +50,7 @@ def total(kind: type[UploadSchedule], plan: Plan, score: Score, fleets: int) -> 
 
 
 @pytest.mark.parametrize(
-    "plan",  # the two that are slow hold reports by other answers than ``once``
+    "plan",  # the two slow plans hold reports by other answers than ``once``
     [once, stall, pytest.param(schedule, marks=pytest.mark.slow), pytest.param(refuse, marks=pytest.mark.slow)],
 )
 def test_no_plan_of_a_collector_links_reports_of_a_device(plan: Plan) -> None:

@@ -143,7 +143,7 @@ def test_flush_sends_reports_one_after_the_other_until_one_fails() -> None:
     uploader.begin_flush()
     assert [uploader.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
-    assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
+    assert sent.bodies[3] == sent.bodies[1], "a failed report is tried last"
 
 
 def test_unreachable_collector_pauses_the_device_before_reports_leave_separately() -> None:
@@ -209,7 +209,7 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     sent = Script()
     uploader = uploader_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
     assert uploader.choose_due()
-    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
+    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new reports every minute"
     assert len(sent.bodies) == 1
 
 

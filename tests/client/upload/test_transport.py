@@ -124,7 +124,7 @@ def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
     refused = make(mode=None, strict=False, endpoint=endpoint, transport=None)
     custom = make(
         folder, endpoint=endpoint, transport=Script([OSError("down"), 401])
-    )  # which may know what to do with it
+    )  # a custom transport may handle this endpoint
     custom.record("mobile", True)
     assert not custom.flush(60)
     assert not custom.flush(60)

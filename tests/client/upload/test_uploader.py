@@ -30,8 +30,8 @@ def test_permanently_refused_report_is_dropped_and_the_others_leave(make: Make, 
     client = make(transport=sent)
     client.record("mobile", True)
     client.record("theme", "dark")
-    assert not client.flush(60), "not all has arrived"
-    assert client.flush(60), "nothing is left that could"
+    assert not client.flush(60), "not every report has arrived"
+    assert client.flush(60), "no other report is left to send"
     assert len(sent.bodies) == 2
     assert (client.status().sent, client.status().dropped) == (1, 1)
 
@@ -56,7 +56,7 @@ def test_other_refusals_keep_the_reports_and_end_the_flush(make: Make, status: i
     client.record("mobile", True)
     client.record("theme", "dark")
     assert not client.flush(60)
-    assert len(sent.bodies) == 1, "the other must expect the same"
+    assert len(sent.bodies) == 1, "the other would get the same answer"
     assert (client.status().dropped, client.status().queued) == (0, 2)
     assert client.flush(60)
 
@@ -69,7 +69,7 @@ def test_a_flush_asks_once_for_reports_that_were_refused_before(make: Make) -> N
     assert not client.flush(60)
     assert len(sent.bodies) == 4
     assert not client.flush(60)
-    assert len(sent.bodies) == 5, "the first was refused again, so the others would be"
+    assert len(sent.bodies) == 5, "the first was refused again, so the others would be, too"
     assert client.flush(60)
 
 
@@ -96,7 +96,7 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     uploader.begin_flush()
     assert (uploader.step(), uploader.flushing) == (0, False)
     now[0] += 899
-    for _ in range(3):  # the other goes, and this one does not
+    for _ in range(3):  # the other is sent, and this one is not
         uploader.begin_flush()
         while uploader.flushing:
             uploader.step()

@@ -57,7 +57,7 @@ def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
     assert sketch.levels == (3, 4, 5, 6)
     assert same == [True, True, True, True, *[False] * 6]
     whole = {sketch.bucket(first, cohort) for cohort in range(6, sketch.cohorts)}
-    assert len(whole) == 4, "rows and levels of the whole string hash by functions of their own"
+    assert len(whole) == 4, "rows and levels of the whole string use different hash functions"
     assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
 
 

@@ -85,4 +85,4 @@ def test_a_public_attribute_takes_ten_times_fewer_people() -> None:
     crossed = (alone - 2 * share * with_whole + share**2 * whole) / part**2
     assert math.sqrt(crossed / 1e5) == pytest.approx(0.0214, abs=6e-5)
     assert math.sqrt(choose(2, 1.0).variance(share) / part / 1e5) == pytest.approx(0.0068, abs=6e-5)
-    assert within(mechanism, 2, 5) == pytest.approx(7.12, abs=0.01), "of a half, with those who happen to be asked"
+    assert within(mechanism, 2, 5) == pytest.approx(7.12, abs=0.01), "for a half, including the chance of who is asked"

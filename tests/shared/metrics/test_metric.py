@@ -205,7 +205,7 @@ def test_metrics_of_one_shape_are_calibrated_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(choice, "candidates", counted_ranking)
     monkeypatch.setattr(ProjectiveSketch, "configure", classmethod(counted_configure))
-    once = f"epsilon = {1 + count / 1e6}\n"  # which no other test asks for: nothing is remembered of it
+    once = f"epsilon = {1 + count / 1e6}\n"  # no other test uses it, so no cache holds it
     shapes = (
         THEME.replace("epsilon = 1.0\n", once),
         THEME.replace("epsilon = 1.0\n", once) + "permanent_epsilon = 2.0\n",

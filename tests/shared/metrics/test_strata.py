@@ -50,7 +50,7 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
     [
         ({"platform": "linux", "channel": "beta"}, "linux/beta", ()),
         ({"channel": Channel.BETA, "platform": "macos"}, "macos/beta", ()),
-        ({"platform": "other", "channel": "other"}, "other/other", ()),  # which the app says itself
+        ({"platform": "other", "channel": "other"}, "other/other", ()),  # the app itself passes "other"
         ({"platform": "Linux", "channel": "beta "}, "other/other", ("platform", "channel")),
         ({"channel": True, "platform": 1}, "other/other", ("platform", "channel")),
         ({"channel": "stable"}, "other/stable", ("platform",)),
@@ -118,7 +118,7 @@ def test_strata_are_described_in_words() -> None:
             for name in ("metric", "value", "ok", "failed")
         ),
         *((f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name") for name in ("self", "class", "version")),
-        # columns of a crossing, a parameter of lists, and what would be the other side's platform in a comparison
+        # columns of a crossing, a parameter of lists, and the other side's platform in a comparison
         *(
             (f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name")
             for name in ("part", "first", "second", "tier", "other_platform")

@@ -248,7 +248,7 @@ def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> 
     ]
     assert SystemEntropy().ahead(64).take(40) + SystemEntropy().take(1) == b"\3" * 40 + b"\4"
     keyed = KeyedEntropy(b"key")
-    assert keyed.ahead(64) is keyed, "a stream is the same however it is asked"
+    assert keyed.ahead(64) is keyed, "a keyed stream does not depend on how it is read"
 
 
 def test_a_family_offers_the_streams_of_its_members() -> None:

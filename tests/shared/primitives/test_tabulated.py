@@ -50,5 +50,5 @@ def test_divergence_is_the_excess_beyond_the_ratio() -> None:
     assert divergence(first, second, Fraction(1)) == Fraction(1, 2)
     assert divergence(first, second, Fraction(2)) == Fraction(1, 4)
     assert divergence(first, second, Fraction(3)) == 0
-    assert divergence(second, first, Fraction(1000)) == Fraction(1, 2)  # what only the other can give
+    assert divergence(second, first, Fraction(1000)) == Fraction(1, 2)  # an outcome that only the second law has
     assert divergence(first, second, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)

@@ -35,7 +35,7 @@ def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None
         assert high == pytest.approx(prior * truth / yes)
         assert low == pytest.approx(prior * (1 - truth) / no)
     for prior, bounds in ((0.0, (0.0, 0.0)), (0.5, (0.0, 1.0)), (1.0, (1.0, 1.0))):
-        assert posterior_bounds(1_000.0, prior) == bounds, "of so great a loss e^-ε is 0"
+        assert posterior_bounds(1_000.0, prior) == bounds, "for so large a loss e^-ε is 0"
 
 
 def test_odds_of_each_mechanism_in_words() -> None:

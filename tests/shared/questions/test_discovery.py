@@ -37,7 +37,7 @@ def test_an_alphabet_is_read_as_in_a_class_of_a_regular_expression(
 ) -> None:
     assert characters_of(alphabet) == "".join(sorted(characters))
     assert canonical(characters_of(alphabet)) == written
-    assert characters_of(written) == characters_of(alphabet), "what is written is read again"
+    assert characters_of(written) == characters_of(alphabet), "the written form is read back"
 
 
 @pytest.mark.parametrize("alphabet", ["", "z-a", "\n", "a\u2026", "\u2000-\u2030", "\ud800", "\x00-\x7f", "a-\uffff"])

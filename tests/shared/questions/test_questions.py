@@ -10,7 +10,7 @@ from dither_shared.plain import type_name
 from shared import odd
 
 BOOLEAN, CHOICE, STRING = (
-    question.answers(RandomizedResponse.calibrate(2, 1.0))  # no answer is read by it
+    question.answers(RandomizedResponse.calibrate(2, 1.0))  # reading an answer never calls it
     for question in (BooleanQuestion(), ChoiceQuestion(("1", "1.5", "true", "dark")), StringQuestion())
 )
 
