@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, State, join_uploads
-from client.peers import PATIENCE, Clock, certificate
+from client.devices import ENDPOINT, METRICS, Calendar, Clock, Make, Script, State, join_uploads
+from client.peers import PATIENCE, certificate
 from dither.consent.rules import Mode
 from dither_shared.bounded_http import Deadline, Stream, connect
 
@@ -25,7 +25,7 @@ def calendar() -> Calendar:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of all uploads' deadlines."""
+    """The clock of all uploads' deadlines: on a busy machine tenths of real seconds may pass before connecting."""
     clock = Clock()
     monkeypatch.setattr("dither_shared.bounded_http.Deadline", partial(Deadline, clock=clock))
     return clock

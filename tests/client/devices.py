@@ -49,6 +49,16 @@ class Calendar:
         self.day += timedelta(days=days)
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Script:
     """A transport that keeps what was sent and answers from a list; then 202, or nothing at all if it is down."""
 

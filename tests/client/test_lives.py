@@ -71,7 +71,9 @@ def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, 
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS
     done = run(program, definitions, str(folder), str(forks))
     # A child that finds the journal held by its parent is refused, says so, and counts it.
-    assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
+    assert set(done.stderr.splitlines()) <= {
+        f"{action} failed: BusyError" for action in ("record", "reading the state")
+    }
     hung, refused, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
     assert hung == 0
@@ -162,8 +164,8 @@ VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"
 
 def python_of(version: str) -> str:
     """Return an interpreter of that version that is installed here, or skip the test."""
-    beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
-    for python in (*filter(None, [shutil.which(f"python{version}")]), *map(str, beside)):
+    siblings = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
+    for python in (*filter(None, [shutil.which(f"python{version}")]), *map(str, siblings)):
         if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
             return python
     pytest.skip(f"there is no Python {version} here")

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT
+from client.devices import ENDPOINT, Clock
 from dither.outcomes import Timer
 from dither.testing import Telemetry
 from dither_shared import Metric, parse_metrics
@@ -18,16 +18,6 @@ METRICS = parse_metrics(
     '[metrics.startup]\ntype = "number"\nlow = 0\nhigh = 60\nunit = "s"\nepsilon = 1.0\n'
     '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
 )
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(name="dither_metrics")

@@ -31,8 +31,8 @@ def test_cells_are_reported_with_the_stated_probabilities(mechanism: Mechanism) 
 
 def supports(mechanism: Mechanism, cohort: int, value: Item) -> Callable[[bytes], bool]:
     """Return whether a payload supports a value: for RAPPOR, which has no support, by one of the bits it marks."""
-    speaking = mechanism.supporting(value, cohort)[: None if mechanism.pure else 1]
-    return lambda payload: bool(reported(mechanism, payload) & set(speaking))
+    covered = mechanism.supporting(value, cohort)[: None if mechanism.pure else 1]
+    return lambda payload: bool(reported(mechanism, payload) & set(covered))
 
 
 def support_of(mechanism: Mechanism, item: Item, value: Item, cohort: int = 0) -> Fraction:

@@ -31,23 +31,26 @@ def owns(mechanism: Mechanism, item: Item, row: Row) -> bool:
     return not set(Report(*row).cells(mechanism)).isdisjoint(mechanism.marked(item, row[0]))
 
 
-def said(mechanism: Mechanism) -> TwoLevel:
+def two_level_of(mechanism: Mechanism) -> TwoLevel:
     assert mechanism.two_level
     return mechanism.two_level
 
 
 def owned(mechanism: Mechanism) -> Iterator[tuple[dict[Row, Fraction], frozenset[Row]]]:
     """Yield for some items μ of each report, and the reports that the item owns."""
-    law = said(mechanism)
+    law = two_level_of(mechanism)
     for item in items(mechanism)[:16]:
-        mine = laws(mechanism, item)
-        has = frozenset(row for row in mine if owns(mechanism, item, row))
-        yield {row: chance / law.blanket / (law.ratio if row in has else 1) for row, chance in mine.items()}, has
+        laws_of_item = laws(mechanism, item)
+        has = frozenset(row for row in laws_of_item if owns(mechanism, item, row))
+        yield (
+            {row: chance / law.blanket / (law.ratio if row in has else 1) for row, chance in laws_of_item.items()},
+            has,
+        )
 
 
 @each(cases)
 def test_law_of_two_levels_is_the_law_of_the_reports(mechanism: Mechanism) -> None:
-    law, values = said(mechanism), [*owned(mechanism)]
+    law, values = two_level_of(mechanism), [*owned(mechanism)]
     base = values[0][0]
     assert sum(base.values()) == 1
 
@@ -61,9 +64,9 @@ def test_law_of_two_levels_is_the_law_of_the_reports(mechanism: Mechanism) -> No
     assert min(overlaps) == law.overlap or (mechanism.items.open and min(overlaps) > law.overlap)
 
 
-@each(lambda: [case for case in cases() if said(case).aside is not None])
+@each(lambda: [case for case in cases() if two_level_of(case).aside is not None])
 def test_third_value_overlaps_two_others_as_stated(mechanism: Mechanism) -> None:
-    law, values = said(mechanism), [*owned(mechanism)]
+    law, values = two_level_of(mechanism), [*owned(mechanism)]
     base = values[0][0]
 
     def measure(rows: frozenset[Row]) -> Fraction:

@@ -128,7 +128,7 @@ def test_members_are_those_of_pythons_own_collections(value: object, held: list[
 
 def test_only_the_first_of_very_many_members_are_read() -> None:
     for many in ([0] * MOST_MEMBERS + [1], (0,) * MOST_MEMBERS + (1,), np.zeros(MOST_MEMBERS + 1)):
-        read = members(many)
-        assert read is not None
-        assert (len(read), set(read)) == (MOST_MEMBERS, {0})
+        first_members = members(many)
+        assert first_members is not None
+        assert (len(first_members), set(first_members)) == (MOST_MEMBERS, {0})
     assert len(members(set(range(MOST_MEMBERS + 1))) or ()) == MOST_MEMBERS

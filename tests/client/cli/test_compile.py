@@ -210,12 +210,12 @@ def test_metric_compiles_after_the_advice_is_followed() -> None:
         compiled(parse_metrics(REFUSED)["lasting"])
     for key in ("period", "permanent_epsilon", "one_of", "mechanism"):
         kept = [line for line in REFUSED.splitlines() if not line.startswith(key)]
-        left = {
+        refused_keys = {
             refusal.place.rpartition(".")[2]
             for metric in parse_metrics("\n".join(kept)).values()
             for refusal in refusals(metric)
         }
-        assert left == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
+        assert refused_keys == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
 
 
 def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:

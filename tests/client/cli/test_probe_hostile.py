@@ -7,22 +7,23 @@ from contextlib import suppress
 
 import pytest
 
-from client.cli.probed import OPEN, Speak, answering, listening, probe_results
+from client.cli.probed import OPEN, answering, listening, probe_results
 from client.devices import THEME
+from client.peers import Handler
 from dither import __main__ as program
 from dither.cli import probe
 
 
-def pouring(head: bytes, piece: bytes) -> Speak:
+def pouring(head: bytes, piece: bytes) -> Handler:
     """Return a script that sends without end until the client hangs up."""
 
-    def speak(connection: socket.socket) -> None:
+    def handle(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(head)
         while True:
             connection.sendall(piece)
 
-    return speak
+    return handle
 
 
 POURS = {  # heads without end are those of tests/client/upload/test_hostile_peer.py
@@ -63,10 +64,10 @@ def dripping(connection: socket.socket) -> None:
 def test_probe_has_one_deadline_for_all_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """One deadline covers all metrics if a collector stops answering."""
     monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
-    left = [answering((200, OPEN))]
+    remaining = [answering((200, OPEN))]
 
     def tiring(connection: socket.socket) -> None:
-        (left.pop() if left else dripping)(connection)
+        (remaining.pop() if remaining else dripping)(connection)
 
     with listening(tiring) as port:
         findings = probe_results(f"http://127.0.0.1:{port}", *[THEME] * 5)

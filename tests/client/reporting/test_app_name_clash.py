@@ -20,7 +20,7 @@ THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.cal
 
 
 def warned(trouble: Mapping[str, int]) -> int:
-    return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
+    return sum(count for message, count in trouble.items() if is_about_app_name_clash(message))
 
 
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
@@ -50,8 +50,8 @@ def test_version_that_returns_reveals_another_app_of_the_same_name(
             for name in metrics[app]:
                 client.record(name, True)  # a client without a thread notes its versions with its first report
             calendar.pass_days(1)
-        looking = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
-        assert warned(client.status().trouble) == warned(looking.status().trouble) == known, apps
+        reader = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
+        assert warned(client.status().trouble) == warned(reader.status().trouble) == known, apps
 
 
 def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
@@ -69,8 +69,8 @@ def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
     for message in caplog.messages:
         assert "use the name 'tests': metrics.mobile alternates between two versions" in message
         assert "org.example.notes" in message
-    looking = make(folder, metrics=THEIRS, mode=None)
-    assert warned(looking.status().trouble) == 1, "a client that only reads is warned, too"
+    reader = make(folder, metrics=THEIRS, mode=None)
+    assert warned(reader.status().trouble) == 1, "a client that only reads is warned, too"
     assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, (
         "a clash of other metrics does not concern this client"
     )

@@ -34,9 +34,9 @@ def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
 
 
 def test_outbox_drops_the_oldest_beyond_its_count_and_its_bytes() -> None:
-    left = [entry(number).batch for number in (2, 3, 4)]
+    remaining = [entry(number).batch for number in (2, 3, 4)]
     for outbox, size in ((Outbox(max_reports=3), 100), (Outbox(max_bytes=1000), 300)):
-        assert fill(outbox, [entry(number, size=size) for number in range(5)]) == left
+        assert fill(outbox, [entry(number, size=size) for number in range(5)]) == remaining
         assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 3 * size, 2)
 
 

@@ -124,9 +124,9 @@ def test_a_write_that_is_cut_short_and_cannot_be_undone_leaves_no_report_without
         monkeypatch.setattr("os.ftruncate", _fails)
         client.record("mobile", True)
         monkeypatch.undo()
-        left = make(folder / str(room)).status()
-        mobile = left.metrics[list(METRICS).index("mobile")]
-        assert left.queued <= mobile.reports <= 1, room
+        status = make(folder / str(room)).status()
+        mobile = status.metrics[list(METRICS).index("mobile")]
+        assert status.queued <= mobile.reports <= 1, room
 
 
 def _fails(*_: object) -> NoReturn:

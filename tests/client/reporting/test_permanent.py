@@ -123,16 +123,16 @@ def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, fo
     """Any process deletes the days, but not on the same day, because each new answer would rewrite the journal."""
     metrics = question("rappor")
     make(folder, metrics=metrics).record("asked", "value 3")
-    beside = [type(record) for record in stored(folder)]
-    assert beside.index(Permanent) == beside.index(Debit) + 1
+    kinds = [type(record) for record in stored(folder)]
+    assert kinds.index(Permanent) == kinds.index(Debit) + 1
     mark = stored(folder)[0]
     make(folder, metrics=metrics).record("asked", "value 4")
     assert stored(folder)[0] == mark
     calendar.pass_days(1)
     make(folder, metrics=metrics).record("asked", "value 3")
-    after = [type(record) for record in stored(folder)]
-    assert after.index(Permanent) < after.index(Debit)
-    assert Permanent not in after[after.index(Debit) :]
+    kinds_after = [type(record) for record in stored(folder)]
+    assert kinds_after.index(Permanent) < kinds_after.index(Debit)
+    assert Permanent not in kinds_after[kinds_after.index(Debit) :]
 
 
 def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:

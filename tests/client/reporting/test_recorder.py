@@ -84,7 +84,7 @@ def test_number_of_reports_depends_on_no_value(make: Make, metric: str, days: li
         twin.record(metric, VALUES[twin_index])
         calendar.pass_days(later)
         for each in (client, twin):
-            assert not [what for what in each.status().trouble if "failed" in what]
+            assert not [message for message in each.status().trouble if "failed" in message]
         assert _counts(client) == _counts(twin)
         assert [len(body) for body in client.preview()] == [len(body) for body in twin.preview()]
 

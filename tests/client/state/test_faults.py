@@ -236,14 +236,14 @@ def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
     client = make(folder)
     client.record("mobile", True)
     calendar.pass_days(1)
-    left = [room]
+    free = [room]
     write = os.write
 
     def full(descriptor: int, data: bytes) -> int:
-        if not left[0]:
+        if not free[0]:
             raise OSError(errno.ENOSPC, "no space left")
-        written = write(descriptor, data[: left[0]])
-        left[0] -= written
+        written = write(descriptor, data[: free[0]])
+        free[0] -= written
         return written
 
     monkeypatch.setattr("os.write", full)

@@ -47,19 +47,19 @@ def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPat
 
 def test_outbox_may_grow_while_it_is_listed() -> None:
     """Another thread adds reports while a user views the waiting ones."""
-    outbox, looking = Outbox(), False
+    outbox, reading = Outbox(), False
 
     class Adding(Queued):
         @property
         def local(self) -> int:  # called during the iteration
-            if looking:
+            if reading:
                 outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0
 
     outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
-    looking = True
+    reading = True
     assert len(outbox.waiting()) == 2
     assert len(outbox) == 4
 

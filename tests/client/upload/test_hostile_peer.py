@@ -7,7 +7,8 @@ import tracemalloc
 import pytest
 
 import dither
-from client.peers import OK, PATIENCE, Clock, Peer, request_of, reset, saying, speaking
+from client.devices import Clock
+from client.peers import OK, PATIENCE, Peer, replying_with, request_of, reset, serving
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError, Deadline, connect, exchange
 from ports import kept_port
@@ -32,19 +33,19 @@ def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.A
     ],
 )
 def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(OK + rest)
         peer.pour(connection, b"Trailer: endless\r\n" * 4096, 1 << 30)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         tracemalloc.start()
         try:
             assert send(peer) == dither.Answer(202)
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
-    assert peer.said < BUFFERS
+    assert peer.bytes_sent < BUFFERS
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,12 @@ def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> No
     ],
 )
 def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(start)
         peer.pour(connection, piece, 1 << 30)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         tracemalloc.start()
         try:
             with pytest.raises(AnswerError, match=why):
@@ -75,29 +76,29 @@ def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes,
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
-    assert peer.said < BUFFERS
+    assert peer.bytes_sent < BUFFERS
 
 
 @pytest.mark.parametrize("words", [OK + b"X-Slow: " + b"x" * 1000, b"HTTP/1.1 100 Continue\r\n\r\n", b"H"])
 def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes, clock: Clock) -> None:
     gone = threading.Event()
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         peer.trickle(connection, words, gone, clock=clock)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         with pytest.raises(TimeoutError):
             send(peer)
         gone.set()
-    assert peer.said >= PATIENCE
+    assert peer.bytes_sent >= PATIENCE
 
 
 @pytest.mark.usefixtures("nearly_over")
 @pytest.mark.parametrize("length", [2, BUFFERS])
 def test_a_silent_peer_does_not_outlast_the_deadline(length: int) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
+    with serving(lambda *_: gone.wait(PATIENCE)) as peer:
         with pytest.raises(TimeoutError):
             send(peer, body=bytes(length))
         gone.set()
@@ -125,7 +126,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         caller.setblocking(False)
         caller.connect_ex(hole.getsockname())
 
-    with speaking(saying(OK + b"\r\n")) as peer:
+    with serving(replying_with(OK + b"\r\n")) as peer:
         kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
         addresses = [(*kind, hole.getsockname()), *[(*kind, ("127.0.0.1", peer.port))] * 7]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
@@ -156,7 +157,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
     ],
 )
 def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> None:
-    with speaking(saying(*(words[number : number + 1] for number in range(len(words))))) as peer:  # in any pieces
+    with serving(replying_with(*(words[number : number + 1] for number in range(len(words))))) as peer:  # in any pieces
         assert send(peer) == answer
 
 
@@ -177,25 +178,25 @@ def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> 
     ],
 )
 def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
-    with speaking(saying(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
+    with serving(replying_with(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
         send(peer)
 
 
 def test_an_answer_before_the_request_is_read() -> None:
-    with speaking(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
+    with serving(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
         assert send(peer) == dither.Answer(202)
 
 
 def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> None:
     taken = threading.Event()
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         connection.recv(1000)
         connection.sendall(b"HTTP/1.1 413 Too Large\r\n\r\n")
         reset(connection)
         taken.set()
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         stream = connect("127.0.0.1", peer.port, Deadline(20.0), secure=False)
         stream.send(b"POST / HTTP/1.1\r\n")
         assert taken.wait(60)
@@ -205,27 +206,27 @@ def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> Non
 
 @pytest.mark.parametrize("stage", ["accept", "request", "status", "head"])
 def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         if stage != "accept":
             request_of(connection)
         if stage in {"status", "head"}:
             connection.sendall({"status": b"HTTP/1.1 2", "head": OK + b"A: b\r\n"}[stage])
         reset(connection)
 
-    with speaking(say) as peer, pytest.raises(OSError, match=r"reset|closed|peer|pipe|nobody"):
+    with serving(handle) as peer, pytest.raises(OSError, match=r"reset|closed|peer|pipe|nobody"):
         send(peer)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 @pytest.mark.parametrize("hangs_up", [True, False])
 def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(b"HTTP/1.1 %d Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n" % status)
         if not hangs_up:
             connection.recv(1)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         assert send(peer) == dither.Answer(status)
         assert peer.connections == 1
 

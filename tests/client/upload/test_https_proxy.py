@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.devices import Make
-from client.peers import PATIENCE, Peer, request_of, saying, speaking
+from client.peers import PATIENCE, Peer, replying_with, request_of, serving
 from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
@@ -25,14 +25,14 @@ def test_proxy_forwards_reports_and_sees_only_the_destination(
 ) -> None:
     seen: list[bytes] = []
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         seen.append(request_of(connection))
         connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         with trusted.wrap_socket(connection, server_side=True) as collector:  # from here on the peer is the collector
             seen.append(request_of(collector))
             collector.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
 
-    with speaking(say) as proxy:
+    with serving(handle) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         transport = dither.HttpTransport("https://localhost:9", PATIENCE, https_proxy=True)
         assert transport.send(BODY) == dither.Answer(202)
@@ -56,12 +56,12 @@ def test_proxy_that_does_not_connect_gets_no_byte_of_a_report(
 ) -> None:
     seen: list[bytes] = []
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         seen.append(request_of(connection))
         connection.sendall(answer)
         connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
 
-    with speaking(say) as proxy:
+    with serving(handle) as proxy:
         monkeypatch.setenv("https_proxy", f"localhost:{proxy.port}")
         transport = dither.HttpTransport("https://localhost:9", PATIENCE, https_proxy=True)
         with pytest.raises(UnreachableError) as caught:
@@ -75,7 +75,7 @@ def test_proxy_that_does_not_connect_gets_no_byte_of_a_report(
 )
 def test_unusable_proxy_is_not_bypassed(named: str, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", named)
-    with speaking(lambda *_: None, trusted) as peer:
+    with serving(lambda *_: None, trusted) as peer:
         with pytest.raises(UnreachableError) as caught:
             dither.HttpTransport(peer.endpoint, PATIENCE, https_proxy=True).send(BODY)
         assert peer.connections == 0
@@ -87,8 +87,8 @@ def test_unusable_proxy_is_not_bypassed(named: str, trusted: ssl.SSLContext, mon
 def test_proxy_of_the_environment_is_ignored_unless_the_app_asks_for_it(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    accepting = saying(b"HTTP/1.1 202 Accepted\r\n\r\n")
-    with speaking(lambda *_: None) as proxy, speaking(accepting, trusted) as collector:
+    accepting = replying_with(b"HTTP/1.1 202 Accepted\r\n\r\n")
+    with serving(lambda *_: None) as proxy, serving(accepting, trusted) as collector:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         client = make(transport=None, endpoint=collector.endpoint)
         client.record("mobile", True)

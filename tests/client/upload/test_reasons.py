@@ -10,7 +10,7 @@ import pytest
 import dither
 from client.conftest import Collector
 from client.devices import Make
-from client.peers import PATIENCE, Peer, certificate, request_of, reset, speaking
+from client.peers import PATIENCE, Peer, certificate, request_of, reset, serving
 from client.upload.test_attempts import last_result
 from ports import kept_port
 
@@ -81,16 +81,16 @@ def test_reason_of_an_unverified_certificate_is_stated(
 ) -> None:
     invalid = "the certificate of localhost is not valid: "
     context = certificate(tmp_path, "unknown")
-    with speaking(lambda _, connection: request_of(connection), context) as peer:
+    with serving(lambda _, connection: request_of(connection), context) as peer:
         assert failure(make, peer.endpoint).startswith(f"{invalid}self")
     context = certificate(tmp_path, "other", "-addext", "subjectAltName=DNS:example.org")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.pem"))
-    with speaking(lambda _, connection: request_of(connection), context) as peer:
+    with serving(lambda _, connection: request_of(connection), context) as peer:
         assert failure(make, peer.endpoint).startswith(f"{invalid}Hostname mismatch")
 
 
 def test_reason_of_a_server_of_another_protocol_is_stated(make: Make) -> None:
-    with speaking(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
+    with serving(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
         assert failure(make, f"https://localhost:{peer.port}") == "no TLS with localhost: wrong version number"
         assert failure(make, f"http://localhost:{peer.port}") == "the answer is not HTTP"
 
@@ -98,7 +98,7 @@ def test_reason_of_a_server_of_another_protocol_is_stated(make: Make) -> None:
 @pytest.mark.usefixtures("nearly_over")
 def test_reason_of_a_missing_answer_is_stated(make: Make) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
+    with serving(lambda *_: gone.wait(PATIENCE)) as peer:
         words = failure(make, peer.endpoint, dither.HttpTransport(peer.endpoint, PATIENCE))
         assert words == "no answer in time"
         gone.set()
@@ -110,5 +110,5 @@ def test_reason_of_a_reset_connection_is_stated(make: Make) -> None:
         reset(connection)
 
     cut_off = {"the connection was cut off", "the connection was closed before the answer was complete"}
-    with speaking(hang_up) as peer:
+    with serving(hang_up) as peer:
         assert failure(make, peer.endpoint) in cut_off

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, parts_on, uploader_of
+from client.devices import Clock, Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
 from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
@@ -15,37 +15,27 @@ from dither.upload.transport import UnreachableError
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 5000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def leave(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
+def departures_of(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
     """Let the reports leave one after another; return which left, and when."""
-    left = []
+    sent = []
     while waiting:
         entry, wait = departures.next_due(waiting)
         clock.now += wait
         assert departures.next_due(waiting) == (entry, 0.0)
         waiting.remove(entry)
-        left.append((entry, clock.now))
-    return left
+        sent.append((entry, clock.now))
+    return sent
 
 
 def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
     clock = Clock()
-    left = leave(UploadSchedule(clock=clock), clock, ENTRIES[:])
-    waits = sorted(moment - 5000.0 for _, moment in left)
+    sent = departures_of(UploadSchedule(clock=clock), clock, ENTRIES[:])
+    waits = sorted(moment - 5000.0 for _, moment in sent)
     assert waits[0] >= 0
     assert waits[-1] <= SPREAD
     # Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
     assert max(abs(wait / SPREAD - rank / 1000) for rank, wait in enumerate(waits)) < 0.09
-    assert [entry for entry, _ in left] != ENTRIES, "nor does their order reveal the order of recording"
+    assert [entry for entry, _ in sent] != ENTRIES, "nor does their order reveal the order of recording"
 
 
 def test_reports_due_at_the_same_time_do_not_leave_together() -> None:

@@ -85,8 +85,8 @@ def numbers(text: str, say: Language) -> list[float]:
     """Return the numbers of a sentence, except the 100 of "in 100", for which German writes a percentage."""
     written = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
     decimal, thousands = say("mark.decimal"), say("mark.thousands")
-    read = [float(number.replace(thousands, "").replace(decimal, ".")) for number in written]
-    return sorted(number for number in read if number != 100)
+    values = [float(number.replace(thousands, "").replace(decimal, ".")) for number in written]
+    return sorted(number for number in values if number != 100)
 
 
 def names(text: str) -> list[str]:

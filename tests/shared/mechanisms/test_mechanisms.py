@@ -219,10 +219,10 @@ def test_whole_numbers_of_a_definition_have_their_ranges(
     """Each key is checked together with the other parameters that its family requires."""
     family = MECHANISMS[name]
     size = None if family.items in {STRINGS, SPELLED, NUMBERS} else 6
-    beside = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
+    required = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
     for key, number in product(keys, (least - 1, most + 1)):
         with pytest.raises(ParameterError) as caught:
-            family.configure(size, {"epsilon": 1.0, **beside, key: number})
+            family.configure(size, {"epsilon": 1.0, **required, key: number})
         assert str(caught.value) == f"{key}: {number} is out of range; it must lie between {least} and {most}"
 
 

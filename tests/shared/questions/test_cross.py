@@ -124,8 +124,8 @@ def test_the_version_depends_on_names_kinds_order_and_answers(cross: str) -> Non
 def test_stored_crossing_is_read_back_without_the_other_metrics() -> None:
     for metric in (BOTH, crossed('{theme = {values = ["b / a"], other = "rest"}, failed = {type = "boolean"}}')):
         text = to_json(metric)
-        read = from_json(text, metric.version)
-        assert (read, read.version, to_json(read)) == (metric, metric.version, text)
+        metric_read = from_json(text, metric.version)
+        assert (metric_read, metric_read.version, to_json(metric_read)) == (metric, metric.version, text)
         assert json.loads(text)["cross"][1] == {"name": "failed", "type": "boolean"}
 
 

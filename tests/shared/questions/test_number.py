@@ -18,26 +18,13 @@ from dither_shared import (
     parse_metrics,
 )
 from dither_shared.plain import type_name
-from dither_shared.primitives.entropy import Entropy
 from shared import odd
+from shared.primitives.test_entropy import Script
 
 TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
 """A mechanism with a point for each tenth of a range of 10."""
 
 ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
-
-
-class Fixed(Entropy):
-    """An entropy that returns fixed bytes once."""
-
-    def __init__(self, drawn: bytes) -> None:
-        self.drawn = drawn
-
-    def take(self, count: int) -> bytes:
-        taken, self.drawn = self.drawn[:count], self.drawn[count:]
-        if len(taken) < count:
-            raise AssertionError("out of entropy")
-        return taken
 
 
 @pytest.mark.parametrize(
@@ -67,14 +54,14 @@ def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(val
     words = {encoded.rest - 1: 1, encoded.rest: 0, 0: int(encoded.rest > 0), 2**64 - 1: 0}
     for word, up in words.items():
         if word >= 0:
-            assert encoded.rounded(Fixed(word.to_bytes(8, "big"))) == encoded.item + up
+            assert encoded.rounded(Script(word.to_bytes(8, "big"))) == encoded.item + up
     assert encoded.item + Fraction(encoded.rest, 2**64) == pytest.approx(Fraction(10 * value))
 
 
 def test_rounding_an_answer_that_is_no_number_draws_no_byte() -> None:
     """Other answers draw no byte for rounding, so their reports are drawn as before."""
     boolean = parse_metrics('[metrics.m]\ntype = "boolean"\nepsilon = 1\n')["m"]
-    assert boolean.answers.encode(True).rounded(Fixed(b"")) == 1
+    assert boolean.answers.encode(True).rounded(Script(b"")) == 1
 
 
 @pytest.mark.parametrize(
