@@ -1,9 +1,9 @@
-"""A collector that tries to join the reports of a device by their moments; a simulation, without sockets or sleep.
+"""A collector that tries to link the reports of a device by their timing; a simulation without sockets or sleep.
 
-Each of many devices has a report of one metric and a report of another, all made at the same moment. The collector
-chooses for each upload whether to accept it, what Retry-After to send, and how long to take over the answer. It sees
-moments, batches and metrics. Then it names for each report of the one metric that of the other which it takes to be the
-same device's. Right by chance is one of each fleet.
+Each device of a fleet has a report of one metric and a report of another, both made at the same moment. For each
+upload the collector chooses whether to accept it, which Retry-After to send, and how long to delay the answer. It sees
+moments, batches and metrics. Then it guesses, for each report of the first metric, the report of the second metric from
+the same device. By chance one guess per fleet is right.
 """
 
 import heapq

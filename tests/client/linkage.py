@@ -1,18 +1,18 @@
-"""How well two series of uploads can be told to come from one device: ``python -m client.linkage`` in tests/.
+"""How well two series of uploads can be linked to one device: ``python -m client.linkage`` in tests/.
 
-An adversary (a collector that turned bad and keeps what it should not) holds a series of uploads of one metric from
-each of 1,000 devices, with their names, and a later series of each, without. For every later series it names the device
-whose earlier series is the most similar: top-1 re-identification. All devices have the same value, so that whatever it
-finds out, it finds out from the noise; guessing is right once in 1,000.
+An adversary (a collector that stores more than it should) holds a series of uploads of one metric from each of 1,000
+devices with their names, and a later series of each without names. For every later series it names the device with the
+most similar earlier series: top-1 re-identification. All devices have the same value, so that only the noise can reveal
+a device; a guess is right once in 1,000.
 
-Without a permanent part nothing joins two reports of one value, but each of them spends epsilon anew. With it the loss
-is bounded for ever, and the price is that the permanent draw is a feature of the device: the longer the series, the
-better it shows. That is why an upload carries nothing else that could join it to another.
+Without a permanent part nothing links two reports of one value, but each of them spends epsilon again. With it the loss
+is bounded permanently, at the price that the permanent draw is a feature of the device, which shows better the longer
+the series is. Therefore an upload carries nothing else that could link it to another.
 
-Behind a relay the adversary has no names either: of two days it has the reports of each in the order in which they were
-forwarded, and names for each later report an earlier one, the most similar, that at the nearest place, or of those
-that are equally similar the one at the nearest place. Where nothing is permanent that is guessing. A relay does not
-hide what a permanent draw shows: it takes the address away, not the feature.
+Behind a relay the adversary has no names either. It has the reports of two days, each in the order in which they were
+forwarded, and names for each later report an earlier one: the most similar, the one at the nearest place, or among the
+most similar the one at the nearest place. Without a permanent draw that is guessing. A relay does not hide a permanent
+draw: it removes the address, not the feature.
 """
 
 import tempfile

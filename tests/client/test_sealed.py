@@ -43,7 +43,9 @@ def holds(folder: Path, row: bytes) -> bool:
 
 
 @pytest.mark.parametrize("suite", KEYS)
-def test_a_relay_gets_what_only_the_collector_opens(make: Make, collector: Collector, suite: str) -> None:
+def test_reports_sent_to_a_relay_open_only_with_the_collectors_key(
+    make: Make, collector: Collector, suite: str
+) -> None:
     client = make(transport=None, endpoint=collector.endpoint + "/relay/", seal=str(KEYS[suite]))
     for name in METRICS:
         client.record(name, "true")
@@ -138,7 +140,7 @@ def test_waiting_reports_are_sent_although_the_app_has_a_new_key(make: Make, fol
     assert opened(script.bodies[0], "xwing")
 
 
-def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
+def test_client_handles_a_relays_answers_like_a_collectors(make: Make) -> None:
     for answer in (200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")):
         outcomes = []
         for seal in (None, KEY):

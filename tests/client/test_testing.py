@@ -106,7 +106,7 @@ def test_the_collector_refuses_a_stratum_that_the_metric_does_not_have() -> None
         assert collector.send(batch.encode()).status == status, batch
 
 
-def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> None:
+def test_fixture_raises_mistakes_that_an_app_only_logs(telemetry: Telemetry) -> None:
     with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
         telemetry.record("colour", "red")
     with pytest.raises(dither.ParameterError, match=r"metrics\.theme"):
@@ -248,7 +248,7 @@ def test_standing_in_repeatedly_takes_no_longer(monkeypatch: pytest.MonkeyPatch)
     assert max(replaced) == replaced[0], "an existing stand-in is not replaced"
 
 
-def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Make) -> None:
+def test_fixture_collector_dedups_and_refuses_like_a_real_one(make: Make) -> None:
     collector = FakeCollector(METRICS)
     client = make(transport=collector)
     client.record("mobile", True)
@@ -275,7 +275,7 @@ def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Mak
         collector.send(body)
 
 
-def test_a_sealed_app_is_tested_by_its_rows_and_without_the_package(
+def test_fixture_tests_a_sealed_app_without_the_package(
     telemetry: Telemetry, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_package(monkeypatch)

@@ -26,7 +26,7 @@ class Property(Protocol[Case_contra]):
 
 
 def each(cases: Callable[[], Iterable[Case]]) -> Callable[[Callable[[Case], None]], Property[Case]]:
-    """Turn a check of one case into one test of all of them, which tries every case and names those that fail.
+    """Turn a check of one case into one test of all cases, which tries every case and names the failing ones.
 
     ``cases`` is called when the test runs: collecting the tests builds no mechanism.
     """

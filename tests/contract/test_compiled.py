@@ -1,6 +1,6 @@
 """Laws and questions in integers, for clients that do not calibrate.
 
-That reports and answers follow from these alone is shown by the client in JavaScript, which is held to the vectors.
+The JavaScript client, tested by the vectors, shows that reports and answers follow from these alone.
 """
 
 import json

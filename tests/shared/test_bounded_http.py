@@ -61,6 +61,6 @@ def test_a_body_is_read_up_to_its_end_or_the_limit(words: bytes, body: bytes, si
         CHUNKED + b"1\r\nx\r\n" * 10_000,
     ],
 )
-def test_a_body_of_no_length_that_can_be_is_no_answer(words: bytes) -> None:
+def test_response_with_an_impossible_length_is_refused(words: bytes) -> None:
     with pytest.raises(AnswerError):
         exchange(Said(words, 4096), b"", 1 << 14)

@@ -59,7 +59,7 @@ def _outcome(make: Made, error: BaseException | None) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("steps", [_swallows, _replaces, _passes])
-def test_a_context_manager_of_a_generator_ends_as_that_of_contextlib(
+def test_light_context_manager_behaves_like_contextlibs(
     steps: Callable[[list[str]], Iterator[str]],
 ) -> None:
     for error in (None, _Odd(), KeyError(), KeyboardInterrupt(), StopIteration()):
@@ -69,7 +69,7 @@ def test_a_context_manager_of_a_generator_ends_as_that_of_contextlib(
         assert ours == theirs, repr(error)
 
 
-def test_only_exceptions_of_the_classes_are_suppressed() -> None:
+def test_light_suppress_suppresses_only_the_given_classes() -> None:
     with light.suppress(LookupError, OSError):
         raise KeyError
     with light.suppress(LookupError):
@@ -93,7 +93,7 @@ def test_weak_set_keeps_only_referenced_objects() -> None:
         assert len(objects) == 1
 
 
-def test_locks_are_those_of_threading_once_that_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_light_locks_are_those_of_threading_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     other = threading.RLock()
     monkeypatch.setattr(threading, "RLock", lambda: other)  # as gevent replaces it
     assert light.new_rlock() is other

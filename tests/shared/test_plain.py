@@ -62,7 +62,7 @@ def test_a_number_is_read_as_the_nearest_double(value: object, number: float | F
     assert number_read == (float(number) if number < 2**1024 else math.inf)
 
 
-def test_what_is_no_number_is_read_as_none() -> None:
+def test_value_that_is_no_number_is_read_as_none() -> None:
     for value in (
         *(value for value in odd.NO_ANSWERS if not isinstance(value, Decimal)),
         *("", "1", "nan", np.str_("1"), odd.Spiteful("1"), True, False, np.True_, odd.Theme.DARK, odd.Theme.YES),
@@ -73,7 +73,7 @@ def test_what_is_no_number_is_read_as_none() -> None:
 
 
 @given(st.decimals())
-def test_a_decimal_is_read_as_it_is(value: Decimal) -> None:
+def test_decimal_is_read_as_the_nearest_double(value: Decimal) -> None:
     number = double_of(value)
     if number is None:
         assert value.is_nan()
@@ -94,7 +94,7 @@ def test_a_long_decimal_counts_with_its_first_digits_and_on_the_right_side() -> 
         assert double_of(Decimal(text)) == near, text
 
 
-def test_the_settings_of_an_app_for_decimals_are_neither_used_nor_touched() -> None:
+def test_decimal_context_of_the_app_is_neither_used_nor_changed() -> None:
     with localcontext(prec=3, Emax=5, Emin=-5) as context:
         context.traps[Inexact] = context.traps[FloatOperation] = True
         context.clear_flags()
@@ -122,7 +122,7 @@ class Spiteful(list[object]):
         (np.array([["a"]]), None),
     ],
 )
-def test_members_are_those_of_pythons_own_collections(value: object, held: list[object] | None) -> None:
+def test_members_of_builtin_collections_are_read(value: object, held: list[object] | None) -> None:
     assert members(value) == held
 
 

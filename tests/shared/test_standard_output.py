@@ -54,7 +54,7 @@ def test_closed_pipe_is_not_reported(name: str, unbuffered: str, tmp_path: Path)
     assert done.returncode in ((0, 1) if mindless else (1,))
 
 
-def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Path) -> None:
+def test_unencodable_character_is_written_as_an_escape(tmp_path: Path) -> None:
     definitions = tmp_path / "metrics.toml"
     definitions.write_text("[metrics.theme]\ntype = 'boolean'\ntruth = 0.75\ndescription = '≤ Ž'\n", encoding="utf-8")
     done = subprocess.run(

@@ -165,7 +165,7 @@ def test_the_grid_of_a_number_is_the_same_when_it_is_read(definitions: Path) -> 
     assert Grid(**question) == metric.question.grid(metric.mechanism)
 
 
-def test_the_file_is_the_same_each_time_and_as_it_is_printed(
+def test_compile_writes_the_same_bytes_each_time_and_to_standard_output(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "metrics.json"
@@ -224,7 +224,7 @@ def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: p
     assert definitions.read_text(encoding="utf-8") == KINDS
 
 
-def test_a_large_file_is_written_with_advice_on_its_largest_metric(
+def test_compile_writes_a_large_file_and_names_its_largest_metric(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = [f"value number {number}" for number in range(4000)]

@@ -13,7 +13,7 @@ from dither.cli.compile import refusals
 from dither.cli.lint import hints, lint
 from dither_shared import Metric, RandomizedResponse, Strata, parse_metrics
 
-TOLD = dataclasses.replace(
+COMPLETE = dataclasses.replace(
     THEME, description="Which?", why="So", owner="me", expires=date(2027, 6, 30), tier="technical", cap=20.0
 )
 
@@ -81,20 +81,20 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
     ],
 )
 def test_lint_names_the_key_to_correct(change: dict[str, object], finding: str) -> None:
-    metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
+    metric: Metric = dataclasses.replace(COMPLETE, **change)  # type: ignore[arg-type]
     advice = lint([metric], date(2026, 11, 18))
     assert len(advice) == 1
     assert advice[0].startswith(finding)
 
 
 def test_lint_finds_nothing_in_a_good_definition() -> None:
-    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
-    once = dataclasses.replace(TOLD, period="once", cap=None)
-    assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []
+    lasting = dataclasses.replace(COMPLETE, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
+    once = dataclasses.replace(COMPLETE, period="once", cap=None)
+    assert lint([COMPLETE, lasting, once], date(2027, 6, 30)) == []
 
 
 def metric(name: str, **attributes: list[str]) -> Metric:
-    return dataclasses.replace(TOLD, name=name, strata=Strata.of(attributes.items()))
+    return dataclasses.replace(COMPLETE, name=name, strata=Strata.of(attributes.items()))
 
 
 def findings(*metrics: Metric) -> list[str]:
@@ -103,7 +103,7 @@ def findings(*metrics: Metric) -> list[str]:
 
 def test_good_strata_need_no_advice() -> None:
     first = metric("one", platform=["linux", "windows", "macos"])
-    assert findings(first, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
+    assert findings(first, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), COMPLETE) == []
 
 
 @pytest.mark.parametrize("name", ["user", "email", "gender", "age", "country", "user_country", "device_id"])
@@ -137,7 +137,7 @@ def test_lint_advises_one_attribute_name_and_list_for_all_metrics() -> None:
     ]
 
 
-def test_a_promise_of_a_batch_without_a_relay_has_no_effect_and_is_not_compiled() -> None:
+def test_batch_promise_without_a_relay_gets_advice_and_is_not_compiled() -> None:
     text = '[metrics.x]\ntype = "boolean"\nepsilon = 2.0\nmixed = {epsilon = 0.9, least = 1000}\n'
     (metric,) = parse_metrics(text).values()
     advice = lint([metric], date(2026, 11, 20))

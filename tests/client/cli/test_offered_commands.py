@@ -48,7 +48,7 @@ def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: py
     assert json.loads(capsys.readouterr().out)["mode"] == "off"
 
 
-def test_a_choice_holds_for_the_client_that_is_at_work(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choice_by_command_applies_to_the_running_client(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(mode=None)
     assert run(client, ["on", "--yes"]) == 0
     shown = capsys.readouterr().out
@@ -73,7 +73,7 @@ def test_a_usage_error_names_the_app_and_does_not_exit(
     assert "--metrics" not in output.out, "nor --app: the app supplies both"
 
 
-def test_a_client_that_could_not_be_made_says_so(
+def test_commands_of_an_invalid_client_print_its_error(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(MemoryState(), metrics=tmp_path / "missing.toml", strict=False, mode=None)

@@ -188,7 +188,7 @@ def test_text_of_a_paper_outside_facts_contains_no_setting() -> None:
                 assert not any(value in part for value in values), part
 
 
-def test_each_draft_says_that_it_is_no_legal_advice() -> None:
+def test_each_paper_says_that_it_is_no_legal_advice() -> None:
     texts = [draft.text() for draft in drafts()]
     assert all("It is no legal advice" in text and "AppTelemetry" not in text for text in texts)
     assert len({draft.file for draft in drafts()}) == len(PAPERS)
@@ -244,7 +244,9 @@ def filled(tmp_path: Path, **other: str) -> Path:
     return path
 
 
-def test_the_example_is_filled_in_between_its_quotes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_operator_toml_example_is_completed_between_its_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert Operator.load(filled(tmp_path)) == OPERATOR
     assert main(["papers", "--example"]) == 0
     assert capsys.readouterr().out == Operator.example()

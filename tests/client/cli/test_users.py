@@ -102,7 +102,7 @@ def test_the_status_names_a_survey(tmp_path: Path, folder: Path, capsys: pytest.
     assert capsys.readouterr().out.count("reported at most once a day, one of 2 questions (a, b)\n") == 2
 
 
-def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_is_available_as_json(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["on", "--yes", *arguments])
     capsys.readouterr()
     assert main(["status", "--json", *arguments]) == 0
@@ -132,7 +132,7 @@ def test_the_ledger_is_printed_as_table_and_json(
     assert [row["reports"] for row in json.loads(capsys.readouterr().out)] == [1, 0]
 
 
-def test_sent_prints_the_bytes(
+def test_sent_command_prints_the_bytes(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(folder, metrics=arguments[1])
@@ -142,7 +142,7 @@ def test_sent_prints_the_bytes(
     assert capsys.readouterr().out.encode().splitlines() == client.sent() != []
 
 
-def test_forget_says_what_it_cannot_do(
+def test_forget_says_that_sent_reports_cannot_be_recalled(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(folder, metrics=arguments[1]).record("theme", "dark")

@@ -20,7 +20,9 @@ from dither_shared import ChoiceQuestion, Strata
 if TYPE_CHECKING:
     from dither_shared import Metric
 
-TOLD = dataclasses.replace(THEME, why="To choose", owner="ui@example.org", expires=date(2027, 6, 30), tier="technical")
+COMPLETE = dataclasses.replace(
+    THEME, why="To choose", owner="ui@example.org", expires=date(2027, 6, 30), tier="technical"
+)
 
 
 def states(client: dither.Client) -> dict[str, str]:
@@ -146,16 +148,16 @@ def test_new_metric_stays_off_until_it_is_accepted(make: Make, folder: Path, in_
     ],
 )
 def test_changed_metric_needs_new_consent(make: Make, change: dict[str, object]) -> None:
-    changed: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
-    assert terms(changed) != terms(TOLD)
-    assert len(terms(TOLD)) == 16
+    changed: Metric = dataclasses.replace(COMPLETE, **change)  # type: ignore[arg-type]
+    assert terms(changed) != terms(COMPLETE)
+    assert len(terms(COMPLETE)) == 16
     state = dither.MemoryState()
-    make(state, metrics={"theme": TOLD})
+    make(state, metrics={"theme": COMPLETE})
     client = make(state, metrics={"theme": changed}, mode=None)
     client.record("theme", "dark")
     assert client.preview() == []
     assert states(client) == {"theme": "not accepted"}
-    back = make(state, metrics={"theme": TOLD}, mode=None)
+    back = make(state, metrics={"theme": COMPLETE}, mode=None)
     back.record("theme", "dark")
     assert len(back.preview()) == 1
 

@@ -78,7 +78,7 @@ def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
     assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
 
 
-def test_a_program_that_is_off_or_only_looks_makes_no_note(make: Make, folder: Path) -> None:
+def test_program_that_is_off_or_only_reads_writes_no_version_note(make: Make, folder: Path) -> None:
     started(make, folder, OURS)
     for mode in ("off", "on"):
         make(folder, metrics=THEIRS, background=mode == "off", environ={"DITHER": mode}).status()

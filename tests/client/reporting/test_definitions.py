@@ -132,7 +132,7 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
             assert (bodies[0], rests[0]) == (bodies[1], rests[1]), (name, answer)
 
 
-def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:
+def test_run_with_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
         "client = dither.Client(*sys.argv[1:3], 'tests', sys.argv[3], environ={}, background=False)\n"
@@ -283,7 +283,7 @@ def test_pipe_or_folder_in_place_of_compiled_definitions_stops_nothing(
     assert sorted(folder.glob("definitions*")) == [kept]
 
 
-def test_a_disk_that_takes_no_compiled_definitions_stops_nothing(
+def test_failure_to_store_compiled_definitions_stops_nothing(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -323,7 +323,7 @@ def test_a_link_in_place_of_compiled_definitions_is_not_followed(
     assert not kept.is_symlink()
 
 
-def test_definitions_are_kept_only_after_a_yes_and_go_with_the_rest(definitions: Path, folder: Path) -> None:
+def test_compiled_definitions_are_stored_after_consent_and_deleted_by_forget(definitions: Path, folder: Path) -> None:
     client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
     client.record("theme", "dark")
     assert not folder.exists(), "no user was asked"

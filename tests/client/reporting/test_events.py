@@ -249,7 +249,7 @@ def test_private_state_is_paid_for_before_it_is_drawn(make: Make, folder: Path, 
     assert spent["exports"] == 0
 
 
-def test_disk_holds_no_event_of_any_or_a_set_beside_the_row(make: Make, folder: Path, monday: Calendar) -> None:
+def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder: Path, monday: Calendar) -> None:
     metrics = only("crash", "used")
     client = make(folder, metrics=metrics)
     journal = (folder / "journal").read_bytes()

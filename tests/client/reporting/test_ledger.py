@@ -26,7 +26,7 @@ def rows(client: dither.Client, name: str) -> list[bytes]:
     return [body.split(b'"reports":"')[1] for body in bodies]
 
 
-def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: State, calendar: Calendar) -> None:
+def test_metric_without_permanent_draws_is_silent_at_its_cap(make: Make, state: State, calendar: Calendar) -> None:
     capped = {"mobile": dataclasses.replace(MOBILE, cap=3.0), "theme": THEME}
     for _ in range(6):
         client = make(state, metrics=capped)

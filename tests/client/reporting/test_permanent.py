@@ -98,9 +98,7 @@ def test_new_value_beyond_the_budget_repeats_the_last_draw(
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
-    make: Make, folder: Path, calendar: Calendar, name: str
-) -> None:
+def test_folder_stores_no_value_and_no_day_with_a_tag(make: Make, folder: Path, calendar: Calendar, name: str) -> None:
     metrics = question(name, values=30)
     client = make(folder, metrics=metrics)
     for value in ("value 3", "value 40", "value 5", "value 40", "value 40"):

@@ -194,7 +194,7 @@ def test_neither_a_permanent_draw_nor_its_price_depends_on_the_stratum(make: Mak
 
 
 @pytest.mark.parametrize("name", ["theme", "browser"])
-def test_the_row_is_drawn_as_if_there_were_no_stratum(name: str) -> None:
+def test_row_is_the_same_draw_with_and_without_strata(name: str) -> None:
     def body(metric: Metric, stratum: str | None) -> Batch:
         entropy, keys = KeyedEntropy(b"a report"), Keys(bytes(32))
         return Batch.decode(build(metric, metric.item("dark"), keys, entropy, 1, local=False, stratum=stratum).body)

@@ -35,9 +35,9 @@ def reported(client: dither.Client) -> list[str]:
 
 
 def test_each_metric_of_a_survey_is_drawn_as_often_as_the_others() -> None:
-    """Over 900 periods of 1 device, then 1 period of 900: beyond 240 or 360 with a probability below 1e-4 each.
+    """Count over 900 periods of 1 device, then 1 period of 900: outside 240 to 360 with a probability below 1e-4 each.
 
-    The secrets are fixed, so it is no chance in a run.
+    The secrets are fixed, so the result is the same in every run.
     """
     keys = Keys(b"a fixed secret")
     for drawn in (
@@ -103,7 +103,7 @@ def test_survey_asks_once_per_period(make: Make, calendar: Calendar, period: str
     assert len(reported(client)) == (2 if period == "week" else 1)
 
 
-def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknown_metric(make: Make) -> None:
+def test_survey_with_period_once_keeps_its_draw_despite_an_unknown_metric(make: Make) -> None:
     """An unknown metric may have belonged to a daily survey, but not to a survey that is asked once."""
     for _ in range(10):
         state = dither.MemoryState("on")

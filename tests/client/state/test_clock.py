@@ -208,7 +208,7 @@ def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: Sta
 
 
 @pytest.mark.parametrize("day", [date(1970, 1, 1), date(2020, 1, 1), date(2026, 10, 31)])
-def test_a_clock_that_is_behind_opens_and_drops_nothing(
+def test_clock_that_is_behind_opens_no_period_and_drops_no_report(
     make: Make, state: State, calendar: Calendar, day: date
 ) -> None:
     make(state).record("mobile", True)

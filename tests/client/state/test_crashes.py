@@ -69,7 +69,7 @@ def live(folder: Path, number: int, pipe: int) -> NoReturn:
 def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
     """Let processes die before their first system call, before their second, and so on until one lives to its end.
 
-    Yields what each left: its folder, and the notes that it wrote.
+    Yields the folder and the notes that each process left.
     """
     status, number = 9, 0
     while status:
@@ -102,7 +102,7 @@ def test_state_survives_a_death_between_any_two_system_calls(
 def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     """Check the state after a death: every acknowledged answer is there once, and the next start is healthy.
 
-    A report that never left does not count as sent.
+    An unsent report must not count as sent.
     """
     script = Script()
     for draft in folder.glob("*.new"):

@@ -157,9 +157,7 @@ def test_partial_state_is_not_a_new_device(
     assert not (folder / lost).exists()
 
 
-def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
-    make: Make, folder: Path, used: dict[str, bytes]
-) -> None:
+def test_lost_journal_is_not_a_new_device_even_after_consent(make: Make, folder: Path, used: dict[str, bytes]) -> None:
     del used["journal"]
     restore(folder, used)
     client = make(folder)
@@ -230,7 +228,7 @@ def test_a_folder_that_is_a_symbolic_link_is_refused(make: Make, folder: Path, t
 
 
 @pytest.mark.parametrize("room", [0, 1, 40, 200, 300])
-def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
+def test_state_written_before_a_full_disk_stays_readable(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     client = make(folder)

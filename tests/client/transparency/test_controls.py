@@ -14,7 +14,7 @@ from dither.transparency.explain import catalogue, cost
 from dither_shared import Batch
 from dither_shared.languages import ENGLISH
 
-TOLD = dataclasses.replace(
+COMPLETE = dataclasses.replace(
     THEME,
     description="Which theme?",
     why="To choose a default",
@@ -26,7 +26,7 @@ TOLD = dataclasses.replace(
 
 
 def test_the_consent_text_says_who_asks_why_and_at_what_cost(make: Make) -> None:
-    text = make(metrics={"theme": TOLD}, mode=None).consent_text()
+    text = make(metrics={"theme": COMPLETE}, mode=None).consent_text()
     for said in (
         "tests would like",
         "1 question",
@@ -148,13 +148,13 @@ def test_forget_without_state_writes_only_the_choice(make: Make, folder: Path) -
 
 
 def test_the_catalogue_is_markdown() -> None:
-    odd = dataclasses.replace(TOLD, name="odd", why="a | b\n\\ c")
-    text = catalogue([TOLD, odd])
+    odd = dataclasses.replace(COMPLETE, name="odd", why="a | b\n\\ c")
+    text = catalogue([COMPLETE, odd])
     assert text.startswith(
         "# What is asked\n\n## theme\n\nWhich theme?\n\n| | |\n|---|---|\n| Why | To choose a default |\n"
     )
     assert "| Why | a \\| b \\\\ c |" in text
-    assert f"| Version | {TOLD.version} |" in text
+    assert f"| Version | {COMPLETE.version} |" in text
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
 
 

@@ -170,7 +170,7 @@ def test_a_symbolic_link_in_place_of_the_delivery_file_is_not_followed(
 
 
 @pytest.mark.parametrize("how", ["a folder in its place", "no room"])
-def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequent(
+def test_failure_to_store_attempts_is_logged_and_adds_no_retries(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     script = Script([503] * 5)

@@ -45,9 +45,9 @@ def busy(seeded: random.Random, wish: float | None) -> Failed:
 
 
 def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1) -> list[int]:
-    """Return how many first successes fall into each bin of ten seconds after an outage of that many seconds.
+    """Return the number of first successes in each bin of ten seconds after an outage of ``outage`` seconds.
 
-    Each client has a report at some moment of the outage, tries at once, and goes on until the server is back.
+    Each client has a report at some moment of the outage, tries at once, and retries until the server is back.
     """
     seeded = random.Random(seed)
     arrivals = [(seeded.uniform(0, outage), client, kind(seeded)) for client in range(CLIENTS)]
@@ -76,7 +76,7 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
 def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
     outage: float, kind: Callable[[random.Random], Failed]
 ) -> None:
-    """The mean until half are through (the last may take their time) or at which they come when there is no outage."""
+    """The larger mean: until half of the clients succeeded, because the last may be late, or without an outage."""
     bins = storm(outage, kind)
     assert sum(bins) == CLIENTS
     half = next(number for number in range(len(bins)) if 2 * sum(bins[: number + 1]) >= CLIENTS)

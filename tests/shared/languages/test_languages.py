@@ -108,7 +108,7 @@ def test_every_language_says_whether_a_speaker_has_reviewed_it() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.name for metric in METRICS])
-def test_what_a_report_tells_has_the_same_numbers_in_each_language(metric: Metric) -> None:
+def test_texts_about_a_report_have_the_same_numbers_in_each_language(metric: Metric) -> None:
     question, mechanism = metric.question, metric.mechanism
     pairs = ("light", "dark") if len(question.names) == 2 else None
     english, german = (question.odds(mechanism, pairs, say) for say in (ENGLISH, GERMAN))
@@ -132,7 +132,7 @@ def test_numbers_get_the_marks_of_the_language() -> None:
     assert GERMAN.number(f"{1e-9:.3g}") == "1e-09"
 
 
-def test_what_is_filled_in_is_no_template() -> None:
+def test_values_filled_into_a_text_are_not_expanded() -> None:
     assert ENGLISH("by.environment", name="{by.__class__}") == "{by.__class__} in the environment"
 
 
@@ -146,7 +146,7 @@ def test_what_is_filled_in_is_no_template() -> None:
         ("an error: telemetry is disabled in this program: x", "an error: telemetry is disabled in this program: x"),
     ],
 )
-def test_what_programs_compare_is_said_again_in_a_language(said: str, meant: str) -> None:
+def test_deciding_authority_is_restated_in_each_language(said: str, meant: str) -> None:
     assert GERMAN.again("by.", said) == meant
     assert ENGLISH.again("by.", said) == said
 
@@ -182,7 +182,7 @@ def test_texts_that_would_leave_something_out_are_refused(table: object, said: s
     assert said in str(caught.value)
 
 
-def test_the_element_has_the_same_english() -> None:
+def test_javascript_element_has_the_same_english_texts() -> None:
     source = (ROOT / "client/js/src/element/labels.js").read_text(encoding="utf-8")
     labels = dict(re.findall(r'^  (\w+): "(.*)",$', source, re.MULTILINE))
     assert {f"element.{key}": text for key, text in labels.items()} == {

@@ -34,7 +34,7 @@ def laplace(epsilon: float) -> DiscreteLaplace:
 @pytest.mark.parametrize(("family", "law"), [(DiscreteLaplace, folded), (Exponential, normalised)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("steps", [1, 10, 64])
-def test_the_law_is_that_of_the_formula(
+def test_decaying_noise_has_the_law_of_its_formula(
     family: type[DiscreteLaplace | Exponential], law: Law, epsilon: float, steps: int
 ) -> None:
     mechanism, r = family.configure(None, {"epsilon": epsilon, "resolution": steps}), math.exp(-epsilon / steps)
@@ -45,7 +45,7 @@ def test_the_law_is_that_of_the_formula(
 @BOTH
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 10.0, 25.0])
 @pytest.mark.parametrize("steps", [1, 2, 63, MAX_RESOLUTION])
-def test_the_exact_loss_is_all_of_epsilon_and_no_more(
+def test_decaying_noise_loses_exactly_epsilon(
     family: type[DiscreteLaplace | Exponential], epsilon: float, steps: int
 ) -> None:
     mechanism = family.configure(None, {"epsilon": epsilon, "resolution": steps})

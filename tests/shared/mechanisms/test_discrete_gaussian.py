@@ -46,7 +46,7 @@ def test_noise_has_the_published_variance_and_delta() -> None:
 @pytest.mark.parametrize(
     ("epsilon", "sigma"), [(1.0, 4.22467888932684), (2.0, 2.23047627118642), (4.0, 1.19351858715799)]
 )
-def test_on_a_fine_grid_the_noise_is_the_analytic_one(epsilon: float, sigma: float) -> None:
+def test_discrete_gaussian_noise_on_a_fine_grid_is_the_analytic_one(epsilon: float, sigma: float) -> None:
     mechanism = calibrated(epsilon)
     deviation = float(mechanism.deviation) / 64
     assert 0 < deviation - sigma < 4e-5 * sigma
@@ -57,9 +57,7 @@ def test_on_a_fine_grid_the_noise_is_the_analytic_one(epsilon: float, sigma: flo
 @pytest.mark.parametrize(
     ("epsilon", "delta", "steps"), [(1.0, 1e-6, 64), (0.25, 1e-9, 16), (10.0, 0.01, 1), (25.0, 1e-12, 3)]
 )
-def test_delta_is_the_exact_one_of_the_worst_pair_and_no_less_noise_would_do(
-    epsilon: float, delta: float, steps: int
-) -> None:
+def test_discrete_gaussian_delta_is_exact_and_its_noise_least(epsilon: float, delta: float, steps: int) -> None:
     mechanism = calibrated(epsilon, delta, resolution=steps)
     assert mechanism.epsilon == epsilon
     assert mechanism.delta <= Fraction(delta)

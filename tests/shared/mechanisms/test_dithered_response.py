@@ -51,7 +51,7 @@ def test_variances_are_those_of_the_table(
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) -> None:
+def test_dithered_response_variance_equals_its_formula_in_e_to_epsilon(epsilon: float, steps: int) -> None:
     mechanism, e, m = calibrated(epsilon, steps=steps), math.exp(epsilon), steps
     for item in (0, 1, 32, 64 * m // 2, 64 * m - 7, 64 * m):
         first, rest = divmod(item, 64)
@@ -61,13 +61,13 @@ def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) 
         assert float(mechanism.mean_variance(item)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_usual_steps_are_half_the_exponent() -> None:
+def test_dithered_response_chooses_the_stated_steps_for_each_epsilon() -> None:
     epsilons = [0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6]
     assert [calibrated(epsilon).steps for epsilon in epsilons] == [1, 1, 2, 2, 3, 4, 7, 12, 20]
     assert calibrated(25.0).steps == MAX_STEPS
 
 
-def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
+def test_dithered_response_reports_the_cell_of_the_point_in_its_phase() -> None:
     mechanism = calibrated(1.0, steps=2, resolution=4)
     assert [[mechanism.marked(v, c)[0] for v in range(9)] for c in range(4)] == [
         [0, 0, 0, 0, 1, 1, 1, 1, 2],

@@ -31,7 +31,7 @@ def test_a_definition_of_any_type_may_have_strata() -> None:
     assert parse_metrics(THEME)["theme"].strata is None
 
 
-def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
+def test_strata_cells_are_the_product_with_the_first_attribute_slowest() -> None:
     assert ONE.labels == ("linux", "windows", "macos", "other")
     assert TWO.labels == (
         *("linux/stable", "linux/beta", "linux/other"),
@@ -65,7 +65,7 @@ def test_unlisted_or_missing_attribute_is_other(
     assert (TWO.label_of(attributes), TWO.outside(attributes)) == (label, outside)
 
 
-def test_every_object_has_a_cell() -> None:
+def test_every_object_as_attributes_has_a_stratum_cell() -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         assert ONE.index(ONE.label_of({"platform": value})) is not None
         assert TWO.index(TWO.label_of({"platform": value, "channel": value})) is not None

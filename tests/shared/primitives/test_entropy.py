@@ -52,14 +52,14 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
 @pytest.mark.parametrize(
     ("word", "chosen"), [(0, 0), (1, 0), (2, 2), (ONE // 2 - 1, 2), (ONE // 2, 3), (ONE - 2, 3), (ONE - 1, 4)]
 )
-def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, chosen: int) -> None:
+def test_choice_occurs_exactly_as_often_as_its_share(word: int, chosen: int) -> None:
     assert Script(word.to_bytes(8, "big")).choice([2, 2, ONE // 2, ONE - 1, ONE]) == chosen
 
 
 @pytest.mark.parametrize(
     ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
 )
-def test_draw_of_probability_0_or_1_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
+def test_certain_draw_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
     assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
 
 
@@ -98,7 +98,7 @@ def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
     assert stream.take(7) + stream.take(1000) + stream.take(0) + stream.take(500) == b"".join(blocks)[:1507]
 
 
-def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None:
+def test_keyed_streams_differ_by_key_and_by_the_parts_of_the_context() -> None:
     contexts = [(b"key",), (b"key", b""), (b"ke", b"y"), (b"key", b"ab"), (b"key", b"a", b"b"), (b"kez", b"ab")]
     assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 

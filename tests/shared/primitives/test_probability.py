@@ -60,7 +60,7 @@ def test_exp_is_bounded_from_both_sides_to_a_hundred_digits(size: Fraction, sign
 @pytest.mark.parametrize(
     "exact", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(7), Fraction(0), Fraction(-2, 3)]
 )
-def test_a_float_above_is_the_least(exact: Fraction) -> None:
+def test_float_above_is_the_least_float_not_below(exact: Fraction) -> None:
     above = float_above(exact)
     assert Fraction(math.nextafter(above, -math.inf)) < exact <= Fraction(above)
 

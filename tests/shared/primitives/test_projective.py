@@ -21,7 +21,7 @@ def test_all_points_own_equally_many_points_and_all_pairs_share_equally_many(ord
 
 
 @SPACES
-def test_a_draw_is_uniform_on_the_hyperplane_and_off_it(order: int, length: int) -> None:
+def test_projective_draw_is_uniform_on_the_hyperplane_and_off_it(order: int, length: int) -> None:
     points, threshold = Points(order, length), ONE // 3
     for point in (0, 1, points.count // 2, points.count - 1):
         law = exact_law(lambda entropy, point=point: points.draw(point, threshold, entropy))  # type: ignore[misc]

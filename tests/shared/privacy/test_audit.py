@@ -194,11 +194,11 @@ class Dictation(Entropy):
 
 
 @pytest.mark.parametrize(("often", "chosen"), [(500, "2"), (502, "3")])
-def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often: int, chosen: str) -> None:
+def test_audit_chooses_an_event_at_a_level_corrected_for_all_tried_events(often: int, chosen: str) -> None:
     """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 is stronger evidence if real.
 
-    Of 11 events (three symbols as first byte, last byte and payload, and two scores) each is held to a failure of
-    (1 - 0.999) / 22². Of one event less 3 is chosen for 500 too; of one more, 2 for 502 too.
+    Each of 11 events (three symbols as first byte, last byte and payload, and two scores) may fail with probability
+    (1 - 0.999) / 22². With one event less, 3 is chosen for 500 too; with one more, 2 is chosen for 502 too.
     """
     mechanism = Dictated.calibrate(5, 1.0)
     finding = audit(
@@ -212,7 +212,7 @@ def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often
 
 
 @pytest.mark.parametrize(("often", "chosen"), [(574, "2"), (575, "3")])
-def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, chosen: str) -> None:
+def test_audit_tries_the_events_whose_counts_differ_most(often: int, chosen: str) -> None:
     """Of 75 events 64 and two scores are tried; 22 symbols are more frequent than symbol 3 but reveal little."""
     few, more = dict.fromkeys(range(5, 27), 63), dict.fromkeys(range(5, 27), 86)
     finding = audit(
@@ -242,7 +242,7 @@ def test_audit_bound_deducts_delta() -> None:
         ({1: 2000, 2: 500}, {1: 1500, 2: 1000}, "score >= 0"),
     ],
 )
-def test_the_score_speaks_for_what_one_input_marks_and_against_what_the_other_does(
+def test_audit_score_adds_one_inputs_cells_and_subtracts_the_others(
     first: dict[int, int], second: dict[int, int], event: str
 ) -> None:
     """Inputs 0 and 1 are compared: their symbols count 1 and -1, all others 0."""
@@ -262,9 +262,7 @@ class DictatedBits(Rappor):
 
 @pytest.mark.parametrize("other", [0b0000, 0b0001, 0b0010, 0b0111, 0b1011, 0b1111, 0b1000, 0b0100])
 @pytest.mark.parametrize(("marked", "event"), [(0b0011, "score >= 1"), (0b1100, "score <= -1")])
-def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_the_other(
-    marked: int, event: str, other: int
-) -> None:
+def test_audit_assigns_a_row_with_all_cells_of_only_one_input_to_it(marked: int, event: str, other: int) -> None:
     """The other four bits do not matter; each sort has 16 rows, so that no single row reveals as much as its sort."""
     often, seldom = (
         {high << 4 | low: count for high in range(16) for low, count in ((marked, telling), (other, 160 - telling))}

@@ -66,7 +66,7 @@ def test_crossing_asks_for_all_pairs_with_the_first_axis_slowest() -> None:
         ({str(n): n for n in range(17)}, 4, True, True),
     ],
 )
-def test_an_answer_is_a_dict_or_a_pair_and_what_is_missing_goes_to_the_catch_all(
+def test_crossing_takes_a_dict_or_a_pair_and_a_missing_answer_is_the_catch_all(
     value: object, item: int, outside: bool, mistake: bool
 ) -> None:
     assert BOTH.answers.encode(value)[:3] == (item, outside, mistake)

@@ -184,7 +184,9 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
         ('alphabet = "a-zA-Z0-9/:._-", length = 32', 1.0, ["discover.length"]),
     ],
 )
-def test_advice_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: float, keys: list[str]) -> None:
+def test_lint_advises_a_discovery_on_capitals_and_the_least_findable_share(
+    discover: str, epsilon: float, keys: list[str]
+) -> None:
     metric = metric_of(discover, f"epsilon = {epsilon}")
     assert [advice.partition(":")[0] for advice in metric.question.advice(metric.mechanism)] == keys
 

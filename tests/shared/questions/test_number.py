@@ -38,7 +38,7 @@ ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_number_has_its_place_whatever_its_type(value: object) -> None:
+def test_number_of_any_type_has_the_same_place(value: object) -> None:
     encoded = ANSWERS.encode(value)
     assert encoded[1:3] == (False, False)
     assert isinstance(encoded.item, int)

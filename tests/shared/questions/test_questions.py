@@ -53,7 +53,7 @@ TEXTS: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("value", "text"), TEXTS, ids=map(str, range(len(TEXTS))))
-def test_a_listed_value_is_known_by_its_text_and_a_string_is_that_text(value: object, text: str) -> None:
+def test_listed_value_is_recognized_by_its_text_and_a_string_is_its_text(value: object, text: str) -> None:
     assert CHOICE.encode(value)[:3] == (("1", "1.5", "true", "dark").index(text), False, False)
     assert STRING.encode(value)[:3] == (text.encode(), False, False)
 
@@ -75,7 +75,7 @@ OUTSIDE: list[tuple[object, bytes]] = [
 
 
 @pytest.mark.parametrize(("value", "item"), OUTSIDE, ids=map(str, range(len(OUTSIDE))))
-def test_another_text_is_outside_a_list_and_no_mistake(value: object, item: bytes) -> None:
+def test_unlisted_text_is_outside_and_no_mistake(value: object, item: bytes) -> None:
     assert CHOICE.encode(value)[:3] == (4, True, False)
     assert STRING.encode(value)[:3] == (item, False, False)
 

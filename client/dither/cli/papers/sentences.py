@@ -28,7 +28,7 @@ ALIKE = "tests/client/upload/test_transport.py::test_all_requests_look_alike"
 NO_SENDER = "tests/server/test_process.py::test_who_sent_a_report_is_written_nowhere"
 ONLY_SUMS = "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept"
 EXACT = "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon"
-NO_VALUE = "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag"
+NO_VALUE = "tests/client/reporting/test_permanent.py::test_folder_stores_no_value_and_no_day_with_a_tag"
 
 _MOST_IN_A_PAGE = 1_000
 """Reports that wait in a browser at most: ``MAX_REPORTS`` of ``client/js/src/reporting/ledger.js``."""
