@@ -24,6 +24,14 @@ def calendar() -> Calendar:
 
 
 @pytest.fixture
+def definitions(tmp_path: Path) -> str:
+    """Return a metrics.toml of one choice, ``theme``."""
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    return str(path)
+
+
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all uploads' deadlines: on a busy machine tenths of real seconds may pass before connecting."""
     clock = Clock()

@@ -104,13 +104,6 @@ if sys.argv[5] == "die":
 """
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return str(path)
-
-
 @needs_posix
 def test_recorded_answer_survives_kill_9(definitions: str, folder: Path, make: Make, calendar: Calendar) -> None:
     done = run(_RECORDS_AND_DIES, definitions, str(folder), "25", "next", "die")

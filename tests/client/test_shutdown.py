@@ -68,13 +68,6 @@ MOMENTS = {
 }
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> Path:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return path
-
-
 CASES = list(product(("3.11", "3.12", "3.13", "3.14"), (False, True), MOMENTS))
 QUICK = [
     # In 3.11 the first imports, and the first thread, come at the interpreter's end.
@@ -90,12 +83,12 @@ QUICK = [
     [pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
 )
 def test_no_method_raises_or_hangs_at_shutdown(
-    definitions: Path, folder: Path, version: str, moment: str, recorded: bool
+    definitions: str, folder: Path, version: str, moment: str, recorded: bool
 ) -> None:
     """In Python 3.11 a thread that is started now never runs, and its starter waits without end."""
     before = 'client.record("theme", "dark")\n' if recorded else ""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     done = subprocess.run(
         [python_of(version), "-I", "-S", "-X", "dev", "-W", "error", "-c", program, *arguments],
         capture_output=True,
@@ -112,11 +105,11 @@ def test_no_method_raises_or_hangs_at_shutdown(
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
-def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, moment: str) -> None:
+def test_answer_at_shutdown_is_still_recorded(definitions: str, folder: Path, moment: str) -> None:
     """Recording needs no thread: the next run sends the report."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
     program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=True
     )
@@ -125,12 +118,12 @@ def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, m
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
-def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: Path, folder: Path, moment: str) -> None:
+def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: str, folder: Path, moment: str) -> None:
     """The modules that it needs for more were never imported."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{MOMENTS[moment]}".replace(
         '"DITHER": "on"', '"DITHER": "off"'
     )
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, text=True, timeout=600, check=True
     )

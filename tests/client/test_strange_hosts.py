@@ -18,13 +18,11 @@ from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
-def test_subinterpreter_with_a_client_can_end(folder: Path, tmp_path: Path, version: str) -> None:
+def test_subinterpreter_with_a_client_can_end(definitions: str, folder: Path, version: str) -> None:
     """As under mod_wsgi. Python aborts the process if a thread outlives it: "not the last thread"."""
-    definitions = tmp_path / "metrics.toml"
-    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
     code = (
         f"import os, sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
-        f"client = dither.Client({str(definitions)!r}, {ENDPOINT!r}, 'app', {str(folder)!r}, spread=1000,\n"
+        f"client = dither.Client({definitions!r}, {ENDPOINT!r}, 'app', {str(folder)!r}, spread=1000,\n"
         "    environ={'DITHER': 'on'})\n"
         "client.record('theme', 'dark')\nos.write(1, b'%d' % client.status().queued)"
     )

@@ -20,17 +20,10 @@ FIRST = date(2026, 11, 18).toordinal()
 _ENDS_AT_ONCE = """
 import datetime, os, signal, dither
 day = datetime.date.fromordinal(int(sys.argv[4]))
-surroundings = {"today": lambda: day, "environ": {"DITHER": "on"}}
-client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **surroundings)
+settings = {"today": lambda: day, "environ": {"DITHER": "on"}}
+client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **settings)
 client.record("theme", "dark")
 """
-
-
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return str(path)
 
 
 def ran(program: str, definitions: str, folder: Path, endpoint: str, days: int = 2) -> list[tuple[int, str, str]]:

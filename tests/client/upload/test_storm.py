@@ -76,7 +76,7 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
 def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
     outage: float, kind: Callable[[random.Random], Failed]
 ) -> None:
-    """The larger mean: until half of the clients succeeded, because the last may be late, or without an outage."""
+    """Compare with the mean until half of the clients succeeded (the last may be late), or with that without outage."""
     bins = storm(outage, kind)
     assert sum(bins) == CLIENTS
     half = next(number for number in range(len(bins)) if 2 * sum(bins[: number + 1]) >= CLIENTS)
