@@ -124,7 +124,7 @@ def test_flush_with_an_invalid_timeout_does_not_wait(make: Make) -> None:
         assert client.status().queued == 1, type(timeout)
 
 
-def test_a_flush_may_wait_for_any_time_or_none(make: Make) -> None:
+def test_flush_accepts_any_timeout_or_none(make: Make) -> None:
     for timeout in (math.inf, 1e300, 10**400):
         client = make()
         client.record("mobile", True)

@@ -89,7 +89,7 @@ def test_the_administrators_policy_overrides_the_user(make: Make, tmp_path: Path
     assert make(policy=policy).status().mode == "on"
 
 
-def test_a_policy_that_may_not_be_read_is_off(tmp_path: Path) -> None:
+def test_unreadable_policy_turns_telemetry_off(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").mkdir()
     assert Policy(tmp_path / "policy.toml", "tests").mode() == ""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

@@ -432,7 +432,7 @@ def test_events_stay_while_the_mode_is_local(make: Make, folder: Path, monday: C
     assert answers(make(folder, metrics=metrics, mode="local"), metrics) == {"exports": [2], "crash": ["true"]}
 
 
-def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, monday: Calendar) -> None:
+def test_nothing_is_stored_before_the_user_consents(make: Make, folder: Path, monday: Calendar) -> None:
     client = make(folder, metrics=METRICS, mode=None)
     client.add("exports")
     assert not folder.exists()

@@ -205,7 +205,7 @@ def test_permanent_draw_is_recorded_unless_it_repeats_the_last_one() -> None:
     assert recall(metric, 0, keys, ledger) == (first, first_kept)
 
 
-def test_the_bytes_of_keys_are_those_of_their_docstring() -> None:
+def test_keys_derive_the_documented_bytes() -> None:
     """Compute them from hashlib alone, for all values, because most values keep their symbol."""
     metric, secret = question("local-hashing")["asked"], bytes(range(32))
     version = metric.version.encode()

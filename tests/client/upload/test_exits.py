@@ -116,7 +116,7 @@ class Waits:
         return self._rested
 
 
-def test_exits_wait_at_most_exit_wait_and_not_within_exit_every_of_a_wait_in_vain(at_exit: Callable[[], None]) -> None:
+def test_exits_wait_at_most_exit_wait_and_in_vain_once_per_exit_every(at_exit: Callable[[], None]) -> None:
     now = [1e9]
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     waits = Waits()

@@ -27,7 +27,7 @@ def departures_of(departures: UploadSchedule, clock: Clock, waiting: list[Queued
     return sent
 
 
-def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
+def test_each_report_waits_separately_with_full_jitter() -> None:
     clock = Clock()
     sent = departures_of(UploadSchedule(clock=clock), clock, ENTRIES[:])
     waits = sorted(moment - 5000.0 for _, moment in sent)

@@ -55,7 +55,7 @@ def test_decaying_noise_loses_exactly_epsilon(
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_scores_and_variances_are_those_of_the_formulas(epsilon: float) -> None:
+def test_decaying_noise_scores_and_variances_equal_their_formulas(epsilon: float) -> None:
     mechanism, m, r = laplace(epsilon), 64, math.exp(-epsilon / 64)
     beyond = r / (1 - r)
     scores = [float(mechanism.mean_score(y)) for y in range(65)]

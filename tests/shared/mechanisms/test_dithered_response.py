@@ -33,7 +33,7 @@ def of_fine_phase(mechanism: DitheredResponse, variance: Fraction) -> float:
 
 
 @pytest.mark.parametrize(("epsilon", "worst", "average", "usual_worst", "usual_average"), TABLE)
-def test_variances_are_those_of_the_table(
+def test_dithered_response_variances_equal_the_table(
     epsilon: float, worst: float, average: float, usual_worst: float, usual_average: float
 ) -> None:
     def digits(expected: float) -> float:

@@ -41,7 +41,7 @@ def rappor(f: float = 0.5, p: float = 0.5, q: float = 0.75, **shape: int) -> Rap
     return Rappor(permanent_f=Fraction(f), instant_p=Fraction(p), instant_q=Fraction(q), **shape)
 
 
-def test_variances_and_losses_are_those_of_the_papers() -> None:
+def test_variances_and_losses_equal_the_published_ones() -> None:
     """Warner's survey with γ = 3/4 and 1/4, and n·Var at ε = 1, with s = e^(ε/2)."""
     for truth in (THREE_QUARTERS, QUARTER):
         survey = RandomizedResponse(size=2, truth=truth)
@@ -83,7 +83,7 @@ def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -
     assert 0 <= 1.0 - mechanism.epsilon < 1e-12
 
 
-def test_epsilon_of_repeated_reports_is_that_of_the_literature() -> None:
+def test_epsilon_of_repeated_reports_equals_the_published_one() -> None:
     """L-OSUE at (ε∞, ε₁) = (4, 1): 1.00, 1.95, 2.78, 3.74, 4.00 after 1, 2, 3, 5, 10; L-GRR (k = 5): 1.97 after 2."""
     unary = OptimizedUnary.calibrate(9, 1.0, 4.0)
     after = [unary.epsilon_after(reports) for reports in (1, 2, 3, 5, 10)]
@@ -112,7 +112,7 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (ProjectiveSketch.calibrate(None, 1.0, buckets=64), 64, 2),
     ],
 )
-def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
+def test_collisions_of_a_sketch_follow_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
     """The share of cohorts with a collision is Bin(M, 1/m)/M; minus its expectation, times m/(m-1)."""
     chance = Fraction(1, bits)
     law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}

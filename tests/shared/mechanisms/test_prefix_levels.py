@@ -54,7 +54,7 @@ def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: 
     assert weights == pytest.approx([WEIGHT * margin / sum(margins) for margin in margins], rel=1e-3, abs=1.01)
 
 
-def test_a_text_that_would_take_too_many_levels_says_how_long_one_may_be() -> None:
+def test_discovery_of_too_many_levels_names_the_longest_length() -> None:
     with pytest.raises(ParameterError, match=r"length: 64 is too long for 254 characters; 33 at most"):
         prefix_lengths(254, 64)
     assert prefix_lengths(254, 33)

@@ -21,7 +21,7 @@ def test_registry_finds_every_family_by_name_and_kind_of_items() -> None:
     assert {"RandomizedResponse", "Rappor"} <= exported <= classes
 
 
-def test_an_app_loads_the_mechanisms_of_its_own_questions() -> None:
+def test_app_loads_only_the_mechanisms_of_its_questions() -> None:
     code = """
 import sys, dither
 metrics = dither_shared.parse_metrics('[metrics.a]\\ntype = "string"\\nepsilon = 1.0')

@@ -6,7 +6,7 @@ from pathlib import Path
 from dither_shared.primitives.digests import sha256, shake_256
 
 
-def test_digests_are_those_of_hashlib() -> None:
+def test_digests_equal_hashlibs() -> None:
     for size in (0, 1, 55, 56, 64, 135, 136, 137, 272, 1000):
         data = bytes(place % 251 for place in range(size))
         assert sha256(data).hexdigest() == hashlib.sha256(data).hexdigest()

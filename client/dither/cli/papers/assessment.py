@@ -217,7 +217,7 @@ def _measures(about: AppTelemetry) -> list[Fact]:
         say(
             "The length of a report does not depend on the answer, and each leaves at a random time.",
             "tests/client/upload/test_transport.py::test_the_length_of_a_body_does_not_depend_on_the_value",
-            "tests/client/upload/test_schedule.py::test_each_report_waits_for_a_time_of_its_own_with_full_jitter",
+            "tests/client/upload/test_schedule.py::test_each_report_waits_separately_with_full_jitter",
         ),
         _files(about),
         about.sent()[-1],
