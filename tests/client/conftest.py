@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, State, join_uploads
-from client.peers import PATIENCE, Clock, certificate
+from client.devices import ENDPOINT, METRICS, Calendar, Clock, Make, Script, State, join_uploads
+from client.peers import PATIENCE, certificate
 from dither.consent.rules import Mode
 from dither_shared.bounded_http import Deadline, Stream, connect
 
@@ -24,8 +24,16 @@ def calendar() -> Calendar:
 
 
 @pytest.fixture
+def definitions(tmp_path: Path) -> str:
+    """Return a metrics.toml of one choice, ``theme``."""
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    return str(path)
+
+
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of all uploads' deadlines."""
+    """The clock of all uploads' deadlines: on a busy machine tenths of real seconds may pass before connecting."""
     clock = Clock()
     monkeypatch.setattr("dither_shared.bounded_http.Deadline", partial(Deadline, clock=clock))
     return clock
@@ -33,7 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """Of a deadline of PATIENCE a tenth of a second is left once there is a connection, however long that took."""
+    """Leave a tenth of a second of the deadline PATIENCE once there is a connection, however long connecting took."""
 
     def late(host: str, port: int, deadline: Deadline, *, secure: bool) -> Stream:
         stream = connect(host, port, deadline, secure=secure)
@@ -70,7 +78,7 @@ def state(request: pytest.FixtureRequest, folder: Path) -> State:
 
 @pytest.fixture
 def make(calendar: Calendar) -> Iterator[Make]:
-    """Return a function that makes clients, to whom the user said yes unless ``mode`` says otherwise."""
+    """Return a function that makes clients with the user's consent, unless ``mode`` says otherwise."""
     made: list[dither.Client] = []
 
     def new(state: Path | dither.MemoryState | None = None, *, mode: Mode | None = "on", **other: Any) -> dither.Client:

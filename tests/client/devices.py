@@ -1,4 +1,4 @@
-"""What the tests of the client share: a few metrics, a calendar that stands still, and a transport with a script."""
+"""Shared by the tests of the client: a few metrics, a calendar that stands still, and a scripted transport."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ from dither_shared import (
     StringQuestion,
 )
 
-ENDPOINT = "http://127.0.0.1:9"  # the discard port: whoever uploads there by mistake is refused
+ENDPOINT = "http://127.0.0.1:9"  # the discard port refuses an upload by mistake
 
 MOBILE = Metric("mobile", BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0))
 THEME = Metric("theme", ChoiceQuestion(("light", "dark", "system")), RandomizedResponse.calibrate(4, 1.0))
@@ -45,8 +45,18 @@ class Calendar:
         return self.day
 
     def pass_days(self, days: int) -> None:
-        """Go on, or back, by so many days."""
+        """Move the date forward by ``days``, or back if negative."""
         self.day += timedelta(days=days)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Script:
@@ -86,7 +96,7 @@ Make = Callable[..., dither.Client]
 
 
 def parts_on(state: State | FolderState, **other: Any) -> ClientCore:
-    """Return the core of one more client on a device's state, as another process has them."""
+    """Return the core of another client of the same device state, as in another process."""
     usual: dict[str, Any] = {"app": "tests", "metrics": METRICS, "endpoint": ENDPOINT, "spread": 0.0}
     usual |= {"state": FolderState(state) if isinstance(state, Path) else state, "today": Calendar()}
     return ClientCore(Setup(**(usual | other)))
@@ -98,13 +108,13 @@ def uploader_of(
     schedule: UploadSchedule | None = None,
     permitted: Callable[[], bool] = lambda: True,
 ) -> Uploader:
-    """Return an uploader of the reports that wait, for a test to take its steps one by one."""
+    """Return an uploader of the waiting reports, whose steps a test takes one by one."""
     parts.journal.refresh()
     return Uploader(parts.journal, parts.attempts, transport, permitted, print, schedule or UploadSchedule(0.0))
 
 
 def compact(state: State, today: Calendar, **other: Any) -> None:
-    """Write a device's journal anew, as a client does when most of it is of no use any more."""
+    """Compact a device's journal, as a client does when most of its records are obsolete."""
     journal = parts_on(state, today=today, **other).journal
     journal.refresh()
     journal.needs_compaction = True
@@ -118,14 +128,14 @@ def upload_threads() -> list[threading.Thread]:
 
 
 def join_uploads() -> None:
-    """Wait until nothing is uploaded any more, by clients that have nothing left or are closed."""
+    """Wait until the clients have no upload left or are closed, and their threads have ended."""
     for thread in upload_threads():
         thread.join(60)
         assert not thread.is_alive()
 
 
 def record_once(folder: str) -> None:
-    """Record one answer in a process of its own, on the day on which every test's calendar begins."""
+    """Record one answer in a separate process, on the first day of every test's calendar."""
     client = dither.Client(METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={})
     client.record("mobile", True)
     client.close()

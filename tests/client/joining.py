@@ -1,9 +1,9 @@
-"""A collector that tries to join the reports of a device by their moments; a simulation, without sockets or sleep.
+"""A collector that tries to link the reports of a device by their timing; a simulation without sockets or sleep.
 
-Each of many devices has a report of one metric and a report of another, all made at the same moment. The collector
-chooses for each upload whether to accept it, what Retry-After to send, and how long to take over the answer. It sees
-moments, batches and metrics. Then it names for each report of the one metric that of the other which it takes to be the
-same device's. Right by chance is one of each fleet.
+Each device of a fleet has a report of one metric and a report of another, both made at the same moment. For each
+upload the collector chooses whether to accept it, which Retry-After to send, and how long to delay the answer. It sees
+moments, batches and metrics. Then it guesses, for each report of the first metric, the report of the second metric from
+the same device. By chance one guess per fleet is right.
 """
 
 import heapq
@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 
     answer: dither.Answer
     seconds: float = 0.0
-    """How long it takes over it."""
+    """The seconds that its answer takes."""
 
 
 class Seen(NamedTuple):
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     moment: float
     end: float
     until: float
-    """Until when it asked not to hear of this report again."""
+    """The end of the wait that it asked for this report."""
 
 
 Plan = Callable[[str, int, random.Random], Reply]
@@ -44,7 +44,7 @@ Plan = Callable[[str, int, random.Random], Reply]
 
 
 class Collector:
-    """Follows a plan, and keeps what it sees."""
+    """A collector that follows a plan and records the uploads that it sees."""
 
     def __init__(self, plan: Plan, seeded: random.Random) -> None:
         self.seen: dict[str, dict[str, list[Seen]]] = {"mobile": defaultdict(list), "theme": defaultdict(list)}
@@ -62,7 +62,7 @@ class Collector:
 
 
 class Device:
-    """The client's own parts, with a clock that stands still but for the collector's answers."""
+    """The client's own parts, with a clock that only the collector's answers move."""
 
     def __init__(self, kind: type[UploadSchedule], collector: Collector, seeded: random.Random) -> None:
         self.now = 0.0
@@ -83,7 +83,7 @@ class Device:
 
 
 class Together(UploadSchedule):
-    """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
+    """A wrong client: a hold of one report silences its device, and missed reports leave at once."""
 
     def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:
         again = super().put_off(entry, retry_after, window)
@@ -97,14 +97,14 @@ class Together(UploadSchedule):
 
 
 class Waiting(UploadSchedule):
-    """What must not be either: what became due while another was on its way leaves when that one's answer comes."""
+    """A wrong client: a report that became due during another's upload leaves when that upload's answer comes."""
 
     def redraw_missed(self) -> None:
         pass
 
 
 def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collector, dict[str, str]]:
-    """Let a fleet run; return what the collector saw, and which batch goes with which."""
+    """Run a fleet; return what the collector saw, and which batches belong together."""
     seeded = random.Random(seed)
     collector = Collector(plan, seeded)
     devices = [Device(kind, collector, seeded) for _ in range(DEVICES)]
@@ -120,42 +120,42 @@ def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collecto
 
 
 Score = Callable[[list[Seen], list[Seen]], float]
-"""How well two series of uploads go together; more is better."""
+"""How well two series of uploads match; more is better."""
 
 
-def silence(one: list[Seen], other: list[Seen]) -> float:
-    """While the one is asked to wait, the other is not heard of."""
-    return -sum(first.end < second.moment < first.until for first in one for second in other)
+def silence(first_series: list[Seen], second_series: list[Seen]) -> float:
+    """Score that the second report stays away while the first is asked to wait."""
+    return -sum(first.end < second.moment < first.until for first in first_series for second in second_series)
 
 
-def resuming(one: list[Seen], other: list[Seen]) -> float:
-    """The other is heard of soon after the one was to come again."""
-    return max((-abs(second.moment - first.until) for first in one for second in other), default=-1e9)
+def resuming(first_series: list[Seen], second_series: list[Seen]) -> float:
+    """Score that the second report comes soon after the first was to come again."""
+    return max((-abs(second.moment - first.until) for first in first_series for second in second_series), default=-1e9)
 
 
-def following(one: list[Seen], other: list[Seen]) -> float:
-    """The other comes as soon as the one has its answer."""
-    return sum(0 <= second.moment - first.end < 2 for first in one for second in other)
+def following(first_series: list[Seen], second_series: list[Seen]) -> float:
+    """Score that the second report comes as soon as the first has its answer."""
+    return sum(0 <= second.moment - first.end < 2 for first in first_series for second in second_series)
 
 
-def excluding(one: list[Seen], other: list[Seen]) -> float:
-    """The other does not come while the one waits for its answer."""
-    return -sum(first.moment < second.moment < first.end for first in one for second in other)
+def excluding(first_series: list[Seen], second_series: list[Seen]) -> float:
+    """Score that the second report stays away while the first waits for its answer."""
+    return -sum(first.moment < second.moment < first.end for first in first_series for second in second_series)
 
 
-def side_by_side(one: list[Seen], other: list[Seen]) -> float:
-    """The two come close to each other, again and again."""
-    return -sum(min(abs(second.moment - first.moment) for second in other) for first in one)
+def side_by_side(first_series: list[Seen], second_series: list[Seen]) -> float:
+    """Score that the two reports repeatedly come close to each other."""
+    return -sum(min(abs(second.moment - first.moment) for second in second_series) for first in first_series)
 
 
 SCORES: tuple[Score, ...] = (silence, resuming, following, excluding, side_by_side)
 
 
 def matched(collector: Collector, pairs: dict[str, str], score: Score, seeded: random.Random) -> int:
-    """Return how many reports are given the right partner; among equals any is taken."""
+    """Return how many reports are matched with their partner; ties are broken at random."""
     right = 0
-    for one, partner in pairs.items():
-        series = collector.seen["mobile"][one]
+    for device, partner in pairs.items():
+        series = collector.seen["mobile"][device]
         scores = {other: score(series, visits) for other, visits in collector.seen["theme"].items()}
         best = max(scores.values(), default=0.0)
         right += seeded.choice([other for other, value in scores.items() if value == best]) == partner

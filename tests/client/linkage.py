@@ -1,18 +1,18 @@
-"""How well two series of uploads can be told to come from one device: ``python -m client.linkage`` in tests/.
+"""How well two series of uploads can be linked to one device: ``python -m client.linkage`` in tests/.
 
-An adversary (a collector that turned bad and keeps what it should not) holds a series of uploads of one metric from
-each of 1,000 devices, with their names, and a later series of each, without. For every later series it names the device
-whose earlier series is the most similar: top-1 re-identification. All devices have the same value, so that whatever it
-finds out, it finds out from the noise; guessing is right once in 1,000.
+An adversary (a collector that stores more than it should) holds a series of uploads of one metric from each of 1,000
+devices with their names, and a later series of each without names. For every later series it names the device with the
+most similar earlier series: top-1 re-identification. All devices have the same value, so that only the noise can reveal
+a device; a guess is right once in 1,000.
 
-Without a permanent part nothing joins two reports of one value, but each of them spends epsilon anew. With it the loss
-is bounded for ever, and the price is that the permanent draw is a feature of the device: the longer the series, the
-better it shows. That is why an upload carries nothing else that could join it to another.
+Without a permanent part nothing links two reports of one value, but each of them spends epsilon again. With it the loss
+is bounded permanently, at the price that the permanent draw is a feature of the device, which shows better the longer
+the series is. Therefore an upload carries nothing else that could link it to another.
 
-Behind a relay the adversary has no names either: of two days it has the reports of each in the order in which they were
-forwarded, and names for each later report an earlier one, the most similar, that at the nearest place, or of those
-that are equally similar the one at the nearest place. Where nothing is permanent that is guessing. A relay does not
-hide what a permanent draw shows: it takes the address away, not the feature.
+Behind a relay the adversary has no names either. It has the reports of two days, each in the order in which they were
+forwarded, and names for each later report an earlier one: the most similar, the one at the nearest place, or among the
+most similar the one at the nearest place. Without a permanent draw that is guessing. A relay does not hide a permanent
+draw: it removes the address, not the feature.
 """
 
 import tempfile
@@ -75,7 +75,7 @@ def top_one(metric: Metric, uploads: int, devices: int = 1000, *, lasting: bool 
 
 
 class Linked(NamedTuple):
-    """The shares of later reports whose earlier one is found: by content, by place, by content and then by place."""
+    """Shares of later reports whose earlier one is found: by content, by place, by content and then by place."""
 
     content: float
     place: float
@@ -105,25 +105,25 @@ def _similar(later: Matrix, earlier: Matrix) -> Matrix:
 
 
 def _best(similar: "np.ndarray[Any, Any]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Return which earlier ones, for each later one, are the most similar."""
+    """Return for each later profile which earlier ones are the most similar."""
     best: np.ndarray[Any, np.dtype[np.bool_]] = similar >= similar.max(axis=1, keepdims=True) - 1e-9
     return best
 
 
 def _right(best: "np.ndarray[Any, np.dtype[np.bool_]]", right: "np.ndarray[Any, np.dtype[np.intp]]") -> float:
-    """Return how often the right one is named: of those that are equally good the adversary takes any."""
+    """Return how often the right profile is named; the adversary breaks ties at random."""
     return float((best[np.arange(len(right)), right] / best.sum(axis=1)).mean())
 
 
 def _profile(metric: Metric, keys: Keys | None, uploads: int) -> Matrix:
-    """Return what a series of uploads shows: how often each cell was reported, cohort by cohort."""
+    """Return the profile of a series of uploads: how often each cell was reported, by cohort."""
     entropy = SystemEntropy()
     bodies = [_body(metric, keys or Keys(entropy.take(32))) for _ in range(uploads)]
     return sum((_cells(metric, Batch.decode(body).reports) for body in bodies), np.zeros(()))
 
 
 def _body(metric: Metric, keys: Keys) -> bytes:
-    """Return what a device uploads; all have the same answer."""
+    """Return the uploads of a device; all devices have the same answer."""
     return build(metric, 1 if metric.mechanism.size else b"firefox", keys, SystemEntropy(), 1, local=False).body
 
 
@@ -157,9 +157,9 @@ def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
             for start in range(0, len(arrived), 500):
                 some = [Arrival(1, pool, row) for row in arrived[start : start + 500]]
                 store.commit(some, TODAY, b"")
-            one = rounds(store, collector.url)
-            one.freeze()
-            assert one.post({}).reports == len(arrived)
+            round_ = rounds(store, collector.url)
+            round_.freeze()
+            assert round_.post({}).reports == len(arrived)
         return [sealed for body in collector.bodies for sealed in SealedBatch.decode(body).split(width)]
 
 

@@ -1,4 +1,4 @@
-"""Peers with a script, on loopback: what a hostile collector may do at a socket, and what it noticed."""
+"""Scripted peers on loopback: what a hostile collector may do at a socket, and what it observes."""
 
 import shutil
 import socket
@@ -12,36 +12,25 @@ from pathlib import Path
 
 import pytest
 
-Say = Callable[[socket.socket], object]
+from client.devices import Clock
+
+Handler = Callable[[socket.socket], object]
 PATIENCE = 30
 """Seconds after which a peer gives up, so that a client without a deadline fails a test instead of hanging it."""
 
 OK = b"HTTP/1.1 202 Accepted\r\n"
 
 
-class Clock:
-    """Seconds that pass when a test says so, by which uploads have their deadlines.
-
-    One of some tenths of real seconds may be over before there is a connection, on a machine that does much else.
-    """
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Peer:
-    """Answers each connection by ``say``, and counts what it could say before the client hung up."""
+    """Answers each connection by ``handle``, and counts the bytes sent before the client hung up."""
 
-    def __init__(self, say: Say, listener: socket.socket, context: ssl.SSLContext | None) -> None:
+    def __init__(self, handle: Handler, listener: socket.socket, context: ssl.SSLContext | None) -> None:
         self._address = listener.getsockname()
         self.port: int = self._address[1]
         self.connections = 0
-        self.said = 0
+        self.bytes_sent = 0
         self._closed = False
-        self._say = say
+        self._handle = handle
         self._listener = listener
         self._context = context
         self._thread = threading.Thread(target=self._serve)
@@ -52,9 +41,9 @@ class Peer:
         return f"{'https' if self._context else 'http'}://localhost:{self.port}"
 
     def pour(self, connection: socket.socket, piece: bytes, total: float = float("inf")) -> None:
-        """Say ``piece`` again and again."""
-        while self.said < total:
-            self.said += connection.send(piece)
+        """Send ``piece`` repeatedly."""
+        while self.bytes_sent < total:
+            self.bytes_sent += connection.send(piece)
 
     def trickle(
         self,
@@ -62,12 +51,12 @@ class Peer:
         piece: bytes,
         gone: threading.Event,
         pause: float = 0.01,
-        clock: "Clock | None" = None,
+        clock: Clock | None = None,
     ) -> None:
-        """Say a byte now and then, and let a second pass on a clock with each."""
+        """Send a byte now and then, and let a second pass on a clock with each."""
         for number in range(int(PATIENCE / pause)):
             connection.sendall(piece[number % len(piece) :][:1])
-            self.said += 1
+            self.bytes_sent += 1
             if clock is not None:
                 clock.now += 1.0
             gone.wait(pause)
@@ -89,17 +78,17 @@ class Peer:
                     self.connections += 1
                     connection.settimeout(PATIENCE)
                     if self._context is None:
-                        self._say(connection)
+                        self._handle(connection)
                         continue
                     with self._context.wrap_socket(connection, server_side=True) as wrapped:
-                        self._say(wrapped)
+                        self._handle(wrapped)
 
 
 @contextmanager
-def speaking(say: Callable[["Peer", socket.socket], object], context: ssl.SSLContext | None = None) -> Iterator[Peer]:
-    """Enter with a peer that answers each connection by ``say``."""
+def serving(handle: Callable[["Peer", socket.socket], object], context: ssl.SSLContext | None = None) -> Iterator[Peer]:
+    """Enter with a peer that answers each connection by ``handle``."""
     listener = socket.create_server(("127.0.0.1", 0))
-    peer = Peer(lambda connection: say(peer, connection), listener, context)
+    peer = Peer(lambda connection: handle(peer, connection), listener, context)
     try:
         yield peer
     finally:
@@ -118,15 +107,15 @@ def request_of(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def saying(*words: bytes) -> Callable[["Peer", socket.socket], None]:
-    """Return what a peer does that reads a request and says ``words``."""
+def replying_with(*words: bytes) -> Callable[["Peer", socket.socket], None]:
+    """Return a script that reads a request and sends ``words``."""
 
-    def say(_: "Peer", connection: socket.socket) -> None:
+    def handle(_: "Peer", connection: socket.socket) -> None:
         request_of(connection)
         for word in words:
             connection.sendall(word)
 
-    return say
+    return handle
 
 
 def reset(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of sealed reports share: a collector's keys, and what it reads of what a device posts."""
+"""Shared by the tests of sealed reports: a collector's keys, and what it reads from a device's uploads."""
 
 import dataclasses
 import sys
@@ -35,7 +35,7 @@ def sealing(metrics: Mapping[str, Metric] = METRICS, key: SealKey = KEY) -> dict
 
 
 def shut(batch: Batch, key: SealKey = KEY) -> bytes:
-    """Return the body of a row that a device sends once."""
+    """Return the body of a row that is reported once."""
     return sealed(batch, dataclasses.replace(METRICS["theme"], seal=key, period="once"), 1)
 
 
@@ -48,7 +48,7 @@ def opened(body: bytes, suite: str = "x25519") -> bytes:
 
 
 def take_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody import HPKE until the test's end, as where it is not installed."""
+    """Make importing HPKE fail until the test's end, as if it were not installed."""
     sealer.cache_clear()
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.hpke", None)

@@ -1,4 +1,4 @@
-"""The core of a client: put together once, also where the app made a mistake."""
+"""The core of a client: built once, also if the app made a mistake."""
 
 from contextlib import closing
 
@@ -9,7 +9,7 @@ from dither import Client, MemoryState
 from dither.core import ClientCore, Setup
 
 
-def test_by_default_a_core_keeps_and_sends_nothing() -> None:
+def test_default_core_stores_and_sends_nothing() -> None:
     core = ClientCore(Setup(app="tests", metrics=METRICS))
     core.start()
     core.record("mobile", True)

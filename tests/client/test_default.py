@@ -18,7 +18,7 @@ def test_init_has_the_signature_of_a_client() -> None:
     assert "lifetime_cap" in pydoc.render_doc(dither.init)
 
 
-if TYPE_CHECKING:  # what a type checker makes of it: an ignore that is not needed is an error, too
+if TYPE_CHECKING:  # checked by mypy, to which an unneeded ignore is an error, too
     assert_type(dither.init("metrics.toml", endpoint="", app="notes", strict=True), dither.Client)
     dither.init("metrics.toml", endpiont="", app="notes")  # type: ignore[call-arg]
     dither.init("metrics.toml", endpoint="", app="notes", strict="yes")  # type: ignore[arg-type]

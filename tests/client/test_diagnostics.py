@@ -1,4 +1,4 @@
-"""What went wrong with the state says where, in log, status and commands; and never quotes a value."""
+"""Failures of the state name the path in log, status and commands, and never quote a value."""
 
 import errno
 import os
@@ -81,8 +81,15 @@ def test_failed_command_names_the_path(
 ) -> None:
     (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
     (tmp_path / "file").write_text("where a folder should be")
-    given = ["--metrics", str(tmp_path / "metrics.toml"), "--app", "tests", "--state", str(tmp_path / "file" / "state")]
-    assert program.main([command, *given, *(["--yes"] if command == "on" else [])], environ={}) == 1
+    options = [
+        "--metrics",
+        str(tmp_path / "metrics.toml"),
+        "--app",
+        "tests",
+        "--state",
+        str(tmp_path / "file" / "state"),
+    ]
+    assert program.main([command, *options, *(["--yes"] if command == "on" else [])], environ={}) == 1
     printed = capsys.readouterr()
     assert f"Not a directory: '{tmp_path}/file" in printed.err
     assert os.linesep + "Traceback" not in printed.err

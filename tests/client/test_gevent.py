@@ -1,4 +1,4 @@
-"""Under gevent, which replaces threads, locks and sockets: before dither is loaded, as it asks for, or too late."""
+"""Under gevent, which replaces threads, locks and sockets: before dither is loaded, as it should, or too late."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ arrived, refused = [], [503]
 class Collector(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        time.sleep(0.05)  # others have their turn meanwhile
+        time.sleep(0.05)  # other greenlets run during this
         status = refused.pop() if refused else 202
         if status == 202:
             arrived.append(body)

@@ -19,7 +19,7 @@ import os
 import dither
 
 telemetry = dither.Client({metrics!r}, "http://127.0.0.1:9", "app", {state!r}, environ={{"DITHER": "on"}})
-telemetry.record("first", True)  # so that the parent, too, has a thread at work
+telemetry.record("first", True)  # so that the parent also has a running thread
 
 def app(environ, start_response):
     telemetry.record("second", True)
@@ -35,7 +35,7 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
     command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "-b", "127.0.0.1:0", "web:app"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
         assert server.stderr is not None
-        address = next(found[0] for line in server.stderr if (found := re.findall(r"http://[\d.:]+", line)))
+        address = next(urls[0] for line in server.stderr if (urls := re.findall(r"http://[\d.:]+", line)))
         workers: set[bytes] = set()
         end = time.monotonic() + 30
         while len(workers) < 2 and time.monotonic() < end:
@@ -44,7 +44,7 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
         server.terminate()
         errors = server.stderr.read()
         assert server.wait(60) == 0
-    assert len(workers) == 2, "each of them has recorded"
+    assert len(workers) == 2, "each worker has recorded"
     assert "failed" not in errors
     client = make(folder, metrics=metrics, mode=None, today=None)
     assert client.status().queued == 2

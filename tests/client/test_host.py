@@ -1,4 +1,4 @@
-"""The host never notices: mistakes are counted, logged once without a value, and raised only if it asked for that."""
+"""The host is never disturbed: mistakes are counted, logged once without a value, and raised only in ``strict``."""
 
 from contextlib import closing
 from pathlib import Path
@@ -42,22 +42,20 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
     assert status.decided_by == f"an error: {reason.replace('disabled', 'disabled in this program')}"
     assert not client.flush(1), "nothing can arrive"
     client.close()
-    assert client.status().decided_by == status.decided_by, "which is still the reason"
+    assert client.status().decided_by == status.decided_by, "the first reason stays"
 
 
-def test_mistakes_made_while_telemetry_is_off_are_said_with_the_status(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_mistakes_while_telemetry_is_off_appear_in_the_status(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     metrics = tmp_path / "metrics.toml"
     metrics.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
     for names, trouble in ((["mobile"], {}), (["mobile", "Very-Secret", "no"], {"unknown metric": 1})):
         with closing(dither.Client(metrics, "http://localhost", "tests", tmp_path / "state", environ={})) as client:
             for name in [*names, *names]:
                 client.record(name, "mobile")
-            assert not caplog.text, "nothing is read before somebody asks"
+            assert not caplog.text, "the state is not read before it is needed"
             assert client.status().trouble == trouble
     assert "telemetry was off: 2;" in caplog.text
-    assert "Very-Secret" not in caplog.text, "it may be an answer in the place of a name"
+    assert "Very-Secret" not in caplog.text, "the name may be an answer by mistake"
 
 
 def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) -> None:
@@ -65,7 +63,7 @@ def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) 
     client.record("mobile", True)
     assert client.flush(60)
     client.close()
-    assert client.flush(60), "all has arrived"
+    assert client.flush(60), "every report has arrived"
     client.record("theme", "dark")
     client.consent("on")
     status = client.status()
@@ -77,7 +75,7 @@ def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) 
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_yes_after_forget_begins_anew_in_the_same_program(make: Make, folder: Path, in_memory: bool) -> None:
+def test_consent_after_forget_starts_over_in_the_same_program(make: Make, folder: Path, in_memory: bool) -> None:
     script = Script()
     client = make(dither.MemoryState() if in_memory else folder, transport=script, environ={"DITHER": "on"})
     client.record("mobile", True)
@@ -98,7 +96,7 @@ def test_a_yes_after_forget_begins_anew_in_the_same_program(make: Make, folder: 
     assert client.status().trouble == {}
 
 
-def test_a_yes_after_forget_uploads_in_the_background_again(make: Make, folder: Path) -> None:
+def test_consent_after_forget_resumes_background_uploads(make: Make, folder: Path) -> None:
     stuck = Stuck()
     client = make(folder, transport=stuck, background=True)
     client.forget()
@@ -110,7 +108,7 @@ def test_a_yes_after_forget_uploads_in_the_background_again(make: Make, folder: 
     assert client.status().sent == 1
 
 
-def test_a_yes_does_not_reopen_what_was_closed(make: Make, folder: Path) -> None:
+def test_consent_does_not_reopen_a_closed_client(make: Make, folder: Path) -> None:
     for endings in (("close", "forget"), ("forget", "close")):
         client = make(folder)
         for ending in endings:
@@ -120,7 +118,7 @@ def test_a_yes_does_not_reopen_what_was_closed(make: Make, folder: Path) -> None
         assert (client.status().mode, client.status().queued) == ("off", 0)
 
 
-def test_an_answer_in_the_place_of_the_name_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_answer_passed_as_the_metric_name_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     client = make(strict=False)
     client.record("Very-Secret", "editor")
     assert "Very-Secret" not in f"{caplog.text} {client.status()}"

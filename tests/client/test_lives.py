@@ -1,4 +1,4 @@
-"""What a process may do to its telemetry: fork a thousand times, close its files, exit, run an event loop."""
+"""Processes that fork a thousand times, close the client's files, exit, or run an event loop."""
 
 import multiprocessing
 import os
@@ -71,7 +71,9 @@ def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, 
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS
     done = run(program, definitions, str(folder), str(forks))
     # A child that finds the journal held by its parent is refused, says so, and counts it.
-    assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
+    assert set(done.stderr.splitlines()) <= {
+        f"{action} failed: BusyError" for action in ("record", "reading the state")
+    }
     hung, refused, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
     assert hung == 0
@@ -122,7 +124,7 @@ def test_a_pool_of_processes_reports_once(make: Make, folder: Path, method: str)
 
 
 @needs_fork
-def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folder: Path) -> None:
+def test_workers_of_a_preloading_fork_server_report_once(make: Make, folder: Path) -> None:
     client = make(folder)  # as under gunicorn --preload: made by the parent, used by its children
     children = []
     for name in METRICS:
@@ -133,7 +135,7 @@ def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folde
         children.append(child)
     assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {0}
     for name in METRICS:
-        client.record(name, "true")  # if one of them was refused, for all came at once to a new state
+        client.record(name, "true")  # in case a child was refused, because all open a new state at once
     assert client.status().queued == len(METRICS)
     assert client.status().ignored > 0
     assert {metric.reports for metric in client.status().metrics} == {1}
@@ -157,15 +159,15 @@ sys.exit(3)
 
 
 VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"]
-"""What threads may do at exit changed in 3.12 and again in 3.13; a program of each takes half a second."""
+"""Versions that differ in what threads may do at exit (changed in 3.12 and 3.13); each program takes 0.5 s."""
 
 
 def python_of(version: str) -> str:
     """Return an interpreter of that version that is installed here, or skip the test."""
-    beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
-    for found in (*filter(None, [shutil.which(f"python{version}")]), *map(str, beside)):
-        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return found
+    siblings = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
+    for python in (*filter(None, [shutil.which(f"python{version}")]), *map(str, siblings)):
+        if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
     pytest.skip(f"there is no Python {version} here")
 
 
@@ -190,7 +192,7 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
                 out, err = process.communicate(b"\n", timeout=600)
     assert (process.returncode, out, err) == (3, b"done\n", b"")
     client = make(folder, metrics=definitions, mode=None, today=None)
-    assert client.status().queued == 2, "what was recorded on the way out is kept, too"
+    assert client.status().queued == 2, "answers that were recorded at exit are kept, too"
 
 
 _CLOSES_ALL = """
@@ -210,12 +212,12 @@ print(os.path.getsize(sys.argv[3]), client.status().metrics[1].reports, client.s
 """
 
 
-def test_a_host_that_closes_every_descriptor(definitions: str, folder: Path, tmp_path: Path) -> None:
+def test_host_that_closes_every_descriptor_loses_no_report(definitions: str, folder: Path, tmp_path: Path) -> None:
     done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"))
     assert (done.stdout, done.stderr) == ("0 200 {}\n", "")
 
 
-def test_clients_that_are_never_closed_leave_nothing_open(definitions: str, folder: Path) -> None:
+def test_clients_that_are_never_closed_leave_no_thread(definitions: str, folder: Path) -> None:
     before = set(threading.enumerate())
     for _ in range(200):
         client = dither.Client(definitions, "https://example.org", "tests", folder, background=False, environ={})

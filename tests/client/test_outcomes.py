@@ -1,4 +1,4 @@
-"""An outcome answers whether a piece of work succeeded."""
+"""An outcome records whether a piece of work succeeded."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ def _own_metrics() -> dict[str, Metric]:
     return METRICS
 
 
-def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:
+def test_outcome_records_success_or_failure(telemetry: Telemetry) -> None:
     with telemetry.outcome("mobile"):
         pass
     with pytest.raises(ZeroDivisionError), telemetry.outcome("mobile"):
@@ -41,7 +41,7 @@ def test_an_outcome_decorates_coroutines(telemetry: Telemetry) -> None:
     @telemetry.outcome("mobile")
     async def later(fails: bool) -> str:
         await asyncio.sleep(0)
-        assert telemetry.recorded("mobile") == [False] * (not fails), "not before it is done"
+        assert telemetry.recorded("mobile") == [False] * (not fails), "not before the work is done"
         if fails:
             raise ValueError
         return "done"

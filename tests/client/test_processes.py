@@ -1,4 +1,4 @@
-"""Forks, threads, processes that die, and what an import costs."""
+"""Forks, threads, dying processes, and the cost of an import."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ needs_posix = pytest.mark.skipif(os.name != "posix", reason="signals, modes and 
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a Python that knows the standard library and these two floors, and nothing else."""
+    """Run a program in a Python that has only the standard library and the project's two device packages."""
     prelude = f"import sys; sys.path[:0] = {FLOORS!r}\n"
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", prelude + program, *arguments],
@@ -48,7 +48,7 @@ def in_child(work: object) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_the_client_needs_nothing_but_the_standard_library() -> None:
+def test_client_runs_with_the_standard_library_alone() -> None:
     done = run(
         "import dither\n"
         "[getattr(dither, name) for name in dither.__all__]\n"
@@ -62,7 +62,7 @@ def test_the_client_needs_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_an_import_alone_loads_next_to_nothing() -> None:
+def test_import_of_the_client_loads_few_modules() -> None:
     done = run(
         "import dither\nprint([name for name in ('dither.client', 'dither_shared', 'dataclasses', 'ssl', 'tomllib', "
         "'http.client', 'argparse', 'logging', 'threading') if name in sys.modules])\n"
@@ -80,7 +80,7 @@ def test_a_client_that_is_off_loads_neither_network_nor_logging() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_every_name_is_where_it_is_said_to_be() -> None:
+def test_every_lazy_name_is_in_its_stated_module() -> None:
     assert {name for name in dither.__all__ if getattr(dither, name).__name__ != name} == set()
     assert dir(dither) == sorted(dither.__all__)
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
@@ -104,17 +104,8 @@ if sys.argv[5] == "die":
 """
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return str(path)
-
-
 @needs_posix
-def test_what_record_returned_from_outlives_kill_9(
-    definitions: str, folder: Path, make: Make, calendar: Calendar
-) -> None:
+def test_recorded_answer_survives_kill_9(definitions: str, folder: Path, make: Make, calendar: Calendar) -> None:
     done = run(_RECORDS_AND_DIES, definitions, str(folder), "25", "next", "die")
     assert done.stdout == "recorded\n"
     assert done.returncode == -signal.SIGKILL
@@ -160,7 +151,7 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
 
 
 class Holding(Calendar):
-    """A calendar that stops the thread ``held_by``, which looks at it while it holds the journal."""
+    """A calendar that stops the thread ``held_by`` when it reads the date while holding the journal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +167,7 @@ class Holding(Calendar):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, folder: Path) -> None:
+def test_fork_with_locks_held_and_an_upload_under_way_is_safe(make: Make, folder: Path) -> None:
     sent, calendar = Stuck(), Holding()
     client = make(folder, transport=sent, background=True, today=calendar)
     client.record("mobile", True)
@@ -189,14 +180,14 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
         client.flush(0.1)
         assert client.status().ignored == 1
         assert client.status().queued == 2
-        assert sent.bodies == [], "the parent is at it"
+        assert sent.bodies == [], "the parent is sending"
 
     assert in_child(child) == 0
     holder = threading.Thread(target=client.preview)
     calendar.held_by = holder
     holder.start()
     assert calendar.holding.wait(60)
-    # Another thread holds the journal for good: the child is refused, but it neither hangs nor writes.
+    # Another thread holds the journal permanently: the child is refused, but it neither hangs nor writes.
     assert in_child(lambda: client.record("survey", True)) == 0
     calendar.let_go.set()
     holder.join()
@@ -208,7 +199,7 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_while_another_thread_works_out_a_property_of_a_metric(
+def test_fork_while_a_thread_computes_a_metric_property_does_not_hang(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, whole = make(metrics={"mobile": replace(METRICS["mobile"])}), BooleanQuestion.answers
@@ -237,7 +228,7 @@ def test_a_fork_while_another_thread_works_out_a_property_of_a_metric(
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None:
+def test_forked_child_does_not_send_its_parents_in_memory_reports(make: Make) -> None:
     sent = Script()
     client = make(transport=sent)
     client.record("mobile", True)
@@ -257,7 +248,7 @@ def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -
     handled = [lambda: client.record("theme", "dark")]
 
     class Interrupted(Calendar):
-        """A calendar during whose reading a signal comes: in a transaction it is read by who holds the journal."""
+        """A calendar whose reading is interrupted by a signal; in a transaction the holder of the journal reads it."""
 
         def __call__(self) -> date:
             while recorded and handled:

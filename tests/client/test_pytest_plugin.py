@@ -23,7 +23,7 @@ def quietly(value):
 """
 
 
-def test_the_plugin_as_an_app_uses_it(pytester: pytest.Pytester) -> None:
+def test_plugin_records_what_an_app_records(pytester: pytest.Pytester) -> None:
     pytester.makefile(".toml", metrics='[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
     pytester.makepyfile(
         app="import dither\ndither.init('metrics.toml', endpoint='https://example.org', app='notes')\n"
@@ -34,7 +34,7 @@ def test_the_plugin_as_an_app_uses_it(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_an_app_with_a_client_of_its_own_made_at_its_import(pytester: pytest.Pytester) -> None:
+def test_plugin_records_through_a_client_made_at_the_apps_import(pytester: pytest.Pytester) -> None:
     pytester.makefile(".toml", app=CRASHED)
     pytester.makepyfile(
         app=OWN_CLIENT,

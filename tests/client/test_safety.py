@@ -1,4 +1,4 @@
-"""Calls by the thousand under every fault: the host never notices, and nothing grows.
+"""Thousands of calls under every fault never disturb the host, and nothing grows.
 
 ``DITHER_TEST_CALLS`` sets how many calls each fault sees: 1,000,000 before a release, a few thousand here.
 """
@@ -23,7 +23,7 @@ CALLS = int(os.environ.get("DITHER_TEST_CALLS", "3000"))
 
 
 class Spiteful(str):
-    """A string that fails whenever it is looked at."""
+    """A string that fails at every access."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Spiteful(str):
 
 
 class Liar:
-    """An object that does not say what it is."""
+    """An object that lies about its type."""
 
     def __getattribute__(self, name: str) -> NoReturn:
         raise RecursionError
@@ -45,7 +45,7 @@ class Liar:
 
 
 def odd_values() -> Iterator[object]:
-    """Yield answers that are none, for ever, the same ones every time."""
+    """Yield invalid answers without end, in the same order every time."""
     seeded = random.Random(7)
     odd: list[object] = [
         None,
@@ -67,7 +67,7 @@ def odd_values() -> Iterator[object]:
 
 
 def bombard(client: dither.Client, calendar: Calendar, calls: int = CALLS) -> None:
-    """Record odd values, and good ones, for metrics that are and that are not; now and then a day passes."""
+    """Record invalid and valid values for known and unknown metrics; now and then a day passes."""
     names: list[object] = [*METRICS, "nothing", "", None, 3, [], Spiteful("theme"), "x" * 10_000]
     values = odd_values()
     for call in range(calls):
@@ -119,7 +119,7 @@ def test_no_value_reaches_the_host_or_the_log(
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "full"), OSError(errno.EBADF, "closed"), MemoryError()], ids=repr
 )
-def test_every_other_system_call_fails(
+def test_host_is_not_disturbed_if_every_other_system_call_fails(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
 ) -> None:
     client = make(folder, strict=False, mode="on")
@@ -131,7 +131,7 @@ def test_every_other_system_call_fails(
     assert after.status().metrics[1].reported
 
 
-def test_a_disk_that_is_read_only(
+def test_host_is_not_disturbed_by_a_read_only_disk(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make(folder, strict=False)
@@ -152,7 +152,9 @@ def test_a_disk_that_is_read_only(
     assert client.status().trouble[f"record failed: OSError, Read-only file system: {str(folder / 'journal')!r}"] > 0
 
 
-def test_a_host_whose_logging_fails(make: Make, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_is_not_disturbed_by_its_failing_log_handler(
+    make: Make, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> NoReturn:
         raise MemoryError
 
@@ -162,7 +164,7 @@ def test_a_host_whose_logging_fails(make: Make, calendar: Calendar, monkeypatch:
     assert client.status().trouble
 
 
-def test_nothing_grows_with_the_calls(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_memory_does_not_grow_with_the_calls(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder, strict=False, transport=Script(down=True))
     bombard(client, calendar, 500)
     tracemalloc.start()
@@ -177,7 +179,7 @@ def test_nothing_grows_with_the_calls(make: Make, folder: Path, calendar: Calend
     assert len(client.status().trouble) < 20
 
 
-def test_a_year_without_a_server_is_bounded(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_year_without_a_server_keeps_state_bounded(make: Make, folder: Path, calendar: Calendar) -> None:
     client, before = make(folder, transport=Script(down=True)), set(threading.enumerate())
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Sealed reports from an answer to a relay: what is kept, what leaves, and what happens where nothing can be sealed."""
+"""Sealed reports from an answer to a relay: what is stored, what is sent, and what happens if sealing is impossible."""
 
 import base64
 import dataclasses
@@ -28,7 +28,7 @@ from dither_shared.sealed import Pool, SealedReport, pool_period
 
 WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
 NO_KEM = str(SealKey(SUITES["xwing"], bytes([255] * 1184 + [9] * 32)))
-"""A key that looks like one, but no ML-KEM takes its coefficients."""
+"""A key of the right form whose coefficients ML-KEM refuses."""
 
 
 def files_of(folder: Path) -> bytes:
@@ -36,14 +36,16 @@ def files_of(folder: Path) -> bytes:
 
 
 def holds(folder: Path, row: bytes) -> bool:
-    """Return whether a row stands in any file of a state, whichever way it is written."""
+    """Return whether any file of a state holds a row, in bytes, hexadecimal or base64."""
     written, text = files_of(folder), base64.b64encode(row).rstrip(b"=")
     pieces = [text[start : start + 40] for start in range(0, len(text) - 40, 40)]
-    return any(one in written for one in (row, row.hex().encode(), *pieces))
+    return any(form in written for form in (row, row.hex().encode(), *pieces))
 
 
 @pytest.mark.parametrize("suite", KEYS)
-def test_a_relay_gets_what_only_the_collector_opens(make: Make, collector: Collector, suite: str) -> None:
+def test_reports_sent_to_a_relay_open_only_with_the_collectors_key(
+    make: Make, collector: Collector, suite: str
+) -> None:
     client = make(transport=None, endpoint=collector.endpoint + "/relay/", seal=str(KEYS[suite]))
     for name in METRICS:
         client.record(name, "true")
@@ -81,7 +83,7 @@ def test_disk_search_finds_an_unsealed_row(make: Make, folder: Path) -> None:
 
 
 @needs_fork
-def test_what_a_killed_process_recorded_leaves_as_it_was_sealed(make: Make, folder: Path) -> None:
+def test_reports_of_a_killed_process_are_sent_as_they_were_sealed(make: Make, folder: Path) -> None:
     make(folder, seal=KEY).close()
     if (child := os.fork()) == 0:
         client = make(folder, mode=None, seal=KEY)
@@ -115,7 +117,7 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     second.record("browser", "firefox")
     assert second.status().ignored == 1, "what was spent stays spent"
     second.record("theme", "dark")
-    assert not second.flush(60), "not all has arrived"
+    assert not second.flush(60), "not every report has arrived"
     status = second.status()
     assert (status.sent, status.dropped, status.queued) == (1, 2, 0)
     assert [read(body).metric for body in script.bodies] == ["theme"]
@@ -124,10 +126,10 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     second.record("weekly", True)
     assert second.flush(60)
     second.close()
-    assert not any(body in files_of(folder) for body in shown), "it was written anew with the next report"
+    assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
 
 
-def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) -> None:
+def test_waiting_reports_are_sent_although_the_app_has_a_new_key(make: Make, folder: Path) -> None:
     first = make(folder, seal=KEYS["xwing"])
     first.record("mobile", True)
     first.close()
@@ -138,9 +140,9 @@ def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) 
     assert opened(script.bodies[0], "xwing")
 
 
-def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
+def test_client_handles_a_relays_answers_like_a_collectors(make: Make) -> None:
     for answer in (200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")):
-        found = []
+        outcomes = []
         for seal in (None, KEY):
             script = Script([answer])
             client = make(transport=script, seal=seal)
@@ -150,8 +152,8 @@ def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
             status = client.status()
             states = [metric.state for metric in status.metrics]
             counts = status.sent, status.dropped, status.queued, status.failed_attempts
-            found.append((counts, states, len(script.bodies)))
-        assert found[0] == found[1], answer
+            outcomes.append((counts, states, len(script.bodies)))
+        assert outcomes[0] == outcomes[1], answer
 
 
 def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
@@ -189,7 +191,7 @@ def test_many_threads_seal_at_once(make: Make) -> None:
     assert all(map(opened, bodies))
 
 
-def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> None:
+def test_preview_in_mode_local_shows_the_unsealed_row(make: Make, folder: Path) -> None:
     client = make(folder, mode="local", seal=KEY)
     client.record("mobile", True)
     (body,) = client.preview()
@@ -199,7 +201,7 @@ def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> No
     assert client.status().dropped == 1
 
 
-def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None:
+def test_seal_key_on_only_some_metrics_is_refused(make: Make) -> None:
     some = METRICS | {"theme": sealing()["theme"]}
     with pytest.raises(dither.ParameterError, match="metrics: mobile has no seal key, but other metrics have one"):
         make(metrics=some)
@@ -208,7 +210,7 @@ def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None
     assert opened(client.preview()[0])
 
 
-def test_without_the_package_nothing_is_drawn(
+def test_without_the_hpke_package_no_report_is_drawn(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     take_package(monkeypatch)
@@ -240,7 +242,7 @@ def test_unusable_key_disables_the_client_without_a_debit(
     assert (status.queued, status.shown, script.bodies) == (0, 0, [])
     assert b"queued" not in files_of(folder)
     assert b"debit" not in files_of(folder)
-    assert not client.flush(1), "answers went nowhere"
+    assert not client.flush(1), "answers were discarded"
     assert len(caplog.messages) == 1
     with pytest.raises(dither.ParameterError, match="nothing can be sealed"):
         make(seal=NO_KEM).record("mobile", True)
@@ -268,7 +270,7 @@ def test_showing_a_sealed_app_needs_no_cryptography_package(make: Make, monkeypa
     assert client.status().metrics[0].sealed_for == KEY.fingerprint
 
 
-def test_nothing_is_imported_without_a_key_or_before_a_report() -> None:
+def test_hpke_is_imported_only_with_a_key_and_a_report() -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\n"
         "import dither\n"
@@ -288,7 +290,7 @@ def test_nothing_is_imported_without_a_key_or_before_a_report() -> None:
     assert done.stdout.splitlines() == ["on False 1 False", "on False 1 True"]
 
 
-def test_a_python_without_packages_says_why_it_is_silent() -> None:
+def test_sealing_app_on_a_python_without_packages_says_why_it_is_off() -> None:
     done = run(
         "import dither\n"
         f"client = dither.Client({{}}, {ENDPOINT!r}, 'app', dither.MemoryState('on'), environ={{}})\n"
@@ -303,11 +305,11 @@ def test_a_python_without_packages_says_why_it_is_silent() -> None:
     first, second = done.stdout.splitlines()
     assert first == "on"
     assert second.startswith("off an error: telemetry is disabled in this program: seal: ")
-    assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on what Python logs to"
+    assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on Python's default log output"
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_answer_at_exit_may_be_the_first_to_be_sealed(folder: Path) -> None:
+def test_answer_at_exit_can_be_the_first_sealed_report(folder: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\n"
         "import atexit, dither\n"
@@ -326,9 +328,7 @@ def pools_of(client: dither.Client) -> list[Pool]:
     return [SealedReport.decode(body).pool for body in client.preview()]
 
 
-def test_a_report_that_waits_names_the_period_in_which_it_was_drawn(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_waiting_report_names_the_period_in_which_it_was_drawn(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder, seal=KEY)
     for name in ("mobile", "weekly", "survey"):
         client.record(name, True)
@@ -361,7 +361,7 @@ def test_a_device_never_names_a_pool_twice_whatever_its_clock_and_definition_say
 
 
 def test_two_copies_of_a_state_folder_report_twice_in_a_pool(make: Make, folder: Path, tmp_path: Path) -> None:
-    """Clones of a machine, or a thief: each copy counts what it has spent itself. Each report is as private as any."""
+    """Each copy of a machine or its files counts only its own spend; each report is as private as any."""
     make(folder, seal=KEY).close()
     shutil.copytree(folder, tmp_path / "copy")
     pools = []

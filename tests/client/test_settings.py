@@ -1,4 +1,4 @@
-"""Arguments that cannot be: one clear mistake in ``strict``, else one log line and a client that does nothing."""
+"""Invalid arguments: one clear error in ``strict``, otherwise one log line and a client that does nothing."""
 
 import math
 from decimal import Decimal
@@ -36,17 +36,17 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
     usual: dict[str, object] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": folder}
     usual["environ"] = {"DITHER": "on"}
     for value in MISTAKES[name]:
-        given, case = usual | {name: value}, f"{name} of {type(value)}"
+        settings, case = usual | {name: value}, f"{name} of {type(value)}"
         caplog.clear()
         with pytest.raises(dither.ParameterError, match=f"^{name}: ") as caught:
-            dither.Client(**given, strict=True)  # type: ignore[arg-type]  # which is the mistake
+            dither.Client(**settings, strict=True)  # type: ignore[arg-type]  # which is the mistake
         assert len(str(caught.value)) < 120, case
-        client = dither.Client(**given)  # type: ignore[arg-type]  # likewise
+        client = dither.Client(**settings)  # type: ignore[arg-type]  # likewise
         client.record("mobile", True)
         status = client.status()
         assert (status.mode, status.unrecorded, status.queued) == ("off", 1, 0), case
         assert status.trouble == {f"telemetry is disabled: {caught.value}": 1}, case
-        assert [one.getMessage() for one in caplog.records] == list(status.trouble), f"{case}: it is logged once"
+        assert [record.getMessage() for record in caplog.records] == list(status.trouble), f"{case}: it is logged once"
         assert status.decided_by == f"an error: telemetry is disabled in this program: {caught.value}"
         assert (client.preview(), client.sent(), client.flush(1)) == ([], [], False), case
         assert "Very-Secret" not in f"{status}{caplog.text}", case
@@ -55,23 +55,21 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
 
 def test_a_mistaken_type_is_named_and_its_value_is_not() -> None:
     for name, value in (("endpoint", b""), ("token", 5), ("metrics", None), ("state", b""), ("seal", 5)):
-        given = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "a", "state": None} | {name: value}
+        settings = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "a", "state": None} | {name: value}
         with pytest.raises(dither.ParameterError, match=f"^{name}: .*a value of type {type(value).__name__}"):
-            dither.Client(**given, strict=True, environ={})  # type: ignore[arg-type]  # which is the mistake
+            dither.Client(**settings, strict=True, environ={})  # type: ignore[arg-type]  # which is the mistake
     for path in ("a\0b", "a\ud800b"):
         with pytest.raises(dither.ParameterError, match=r"^state: "):
             folder_of(path)
 
 
-def test_without_metrics_the_client_is_empty(make: Make) -> None:
+def test_client_without_metrics_accepts_all_calls(make: Make) -> None:
     client = make(metrics={"mobile": 5}, mode=None, strict=False)
     assert (repr(client), client.pending()) == ("Client()", [])
 
 
 @pytest.mark.parametrize("mistake", [{"spread": "soon"}, {"exit_wait": -1.0}], ids=str)
-def test_a_user_decides_on_a_client_whose_timing_is_a_mistake(
-    make: Make, folder: Path, mistake: dict[str, object]
-) -> None:
+def test_consent_works_on_a_client_with_invalid_timing(make: Make, folder: Path, mistake: dict[str, object]) -> None:
     make(folder).record("mobile", True)
     sent = Script()
     client = make(folder, mode=None, strict=False, transport=sent, **mistake)
@@ -83,7 +81,7 @@ def test_a_user_decides_on_a_client_whose_timing_is_a_mistake(
     assert make(folder, mode=None).status().decided_by == "the user's choice"
 
 
-def test_consent_on_a_client_that_could_not_be_made_keeps_nothing(make: Make, folder: Path) -> None:
+def test_consent_on_an_invalid_client_stores_nothing(make: Make, folder: Path) -> None:
     for mistake in ({"metrics": 5}, {"app": "a/b"}, {"endpoint": "", "transport": None}):
         client = make(folder, mode=None, strict=False, **mistake)
         assert not client.consent("on")
@@ -100,14 +98,14 @@ def test_an_environ_of_a_wrong_type_disables_the_client(make: Make, folder: Path
     assert not client.flush(1)
 
 
-def test_a_lifetime_cap_may_be_as_large_as_the_app_likes(make: Make) -> None:
+def test_lifetime_cap_has_no_upper_limit(make: Make) -> None:
     for value in HUGE:
         client = make(lifetime_cap=value)
         client.record("mobile", True)
         assert client.flush(60), type(value)
 
 
-def test_a_time_from_none_to_a_year_is_taken(make: Make) -> None:
+def test_times_from_zero_to_a_year_are_accepted(make: Make) -> None:
     for name in TIMES:
         for value in (0, 0.0, 1e-300, 5, 31_622_400):
             client = make(background=True, **{name: value})
@@ -115,7 +113,7 @@ def test_a_time_from_none_to_a_year_is_taken(make: Make) -> None:
             assert client.flush(60), (name, value)
 
 
-def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
+def test_flush_with_an_invalid_timeout_does_not_wait(make: Make) -> None:
     for timeout in NO_NUMBERS:
         client = make(strict=False)
         client.record("mobile", True)
@@ -126,7 +124,7 @@ def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
         assert client.status().queued == 1, type(timeout)
 
 
-def test_a_flush_may_wait_for_any_time_or_none(make: Make) -> None:
+def test_flush_accepts_any_timeout_or_none(make: Make) -> None:
     for timeout in (math.inf, 1e300, 10**400):
         client = make()
         client.record("mobile", True)

@@ -1,4 +1,4 @@
-"""The interpreter's shutdown: imports fail, threads are frozen, names are None; nothing is raised, printed or hangs."""
+"""At the interpreter's shutdown imports fail, threads freeze, names are None: the client neither raises nor hangs."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ import dither
 
 client = dither.Client(*sys.argv[1:3], "app", sys.argv[3], environ={"DITHER": "on"}, spread=1000)
 
-def say(text, write=os.write):  # a function's defaults live as long as it does, and standard output does not
+def say(text, write=os.write):  # a function's defaults live as long as it does, longer than standard output
     write(1, f"{text}\\n".encode())
 
 def everything(say=say, client=client, now=time.monotonic, record=dither.record):
@@ -68,13 +68,6 @@ MOMENTS = {
 }
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> Path:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return path
-
-
 CASES = list(product(("3.11", "3.12", "3.13", "3.14"), (False, True), MOMENTS))
 QUICK = [
     # In 3.11 the first imports, and the first thread, come at the interpreter's end.
@@ -82,18 +75,20 @@ QUICK = [
     # In 3.13 the thread that sends is frozen.
     *(("3.13", True, moment) for moment in ("a cycle", "another module's", "atexit")),
 ]
-"""Others find what these find, at 0.4 s of processor time for each program."""
+"""The other moments find the same faults, at 0.4 s of processor time per program."""
 
 
 @pytest.mark.parametrize(
     ("version", "recorded", "moment"),
     [pytest.param(*case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
 )
-def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str, moment: str, recorded: bool) -> None:
-    """In Python 3.11 a thread that is started now never runs, and whoever starts it waits for ever."""
+def test_no_method_raises_or_hangs_at_shutdown(
+    definitions: str, folder: Path, version: str, moment: str, recorded: bool
+) -> None:
+    """In Python 3.11 a thread that is started now never runs, and its starter waits without end."""
     before = 'client.record("theme", "dark")\n' if recorded else ""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     done = subprocess.run(
         [python_of(version), "-I", "-S", "-X", "dev", "-W", "error", "-c", program, *arguments],
         capture_output=True,
@@ -103,18 +98,18 @@ def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str
     )
     assert done.returncode == 0
     assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
-    told = done.stderr.split("\n")[:-1]
+    lines = done.stderr.split("\n")[:-1]
     mistakes = ("unknown metric; ", "wrong value for ", "consent was called ", "consent_text was called ")
-    assert [line for line in told if not line.startswith(mistakes)] == []
-    assert moment in {"atexit", "a thread that outlives main"} or not told, "nobody is left to tell"
+    assert [line for line in lines if not line.startswith(mistakes)] == []
+    assert moment in {"atexit", "a thread that outlives main"} or not lines, "no log handler is left"
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
-def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, moment: str) -> None:
-    """It needs no thread: the next run sends it."""
+def test_answer_at_shutdown_is_still_recorded(definitions: str, folder: Path, moment: str) -> None:
+    """Recording needs no thread: the next run sends the report."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
     program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=True
     )
@@ -123,12 +118,12 @@ def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, m
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
-def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: Path, folder: Path, moment: str) -> None:
-    """What it needs for more than that was never imported."""
+def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: str, folder: Path, moment: str) -> None:
+    """The modules that it needs for more were never imported."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{MOMENTS[moment]}".replace(
         '"DITHER": "on"', '"DITHER": "off"'
     )
-    arguments = [str(definitions), ENDPOINT, str(folder)]
+    arguments = [definitions, ENDPOINT, str(folder)]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, text=True, timeout=600, check=True
     )

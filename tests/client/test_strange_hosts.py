@@ -1,4 +1,4 @@
-"""Hosts that do strange things: they move, live in a subinterpreter, have no room left, or a transport that breaks."""
+"""Strange hosts: they change folder, live in a subinterpreter, have a full disk, or a transport that breaks."""
 
 import errno
 import os
@@ -18,13 +18,11 @@ from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
-def test_a_subinterpreter_may_end(folder: Path, tmp_path: Path, version: str) -> None:
+def test_subinterpreter_with_a_client_can_end(definitions: str, folder: Path, version: str) -> None:
     """As under mod_wsgi. Python aborts the process if a thread outlives it: "not the last thread"."""
-    definitions = tmp_path / "metrics.toml"
-    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
     code = (
         f"import os, sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
-        f"client = dither.Client({str(definitions)!r}, {ENDPOINT!r}, 'app', {str(folder)!r}, spread=1000,\n"
+        f"client = dither.Client({definitions!r}, {ENDPOINT!r}, 'app', {str(folder)!r}, spread=1000,\n"
         "    environ={'DITHER': 'on'})\n"
         "client.record('theme', 'dark')\nos.write(1, b'%d' % client.status().queued)"
     )
@@ -49,7 +47,9 @@ def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.
     assert client.flush(60)
 
 
-def test_a_host_that_moves_keeps_its_state(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changing_the_working_directory_keeps_the_state(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
     for state in ("state", Path("state")):
@@ -94,10 +94,10 @@ def test_off_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr("dither.state.folder.replace", full)
         client.consent("off")
-        for one in (client, make(folder, mode=None)):
-            one.record("theme", "dark")
-            assert one.status().mode == "off"
-            one.flush(60)
+        for either in (client, make(folder, mode=None)):
+            either.record("theme", "dark")
+            assert either.status().mode == "off"
+            either.flush(60)
         assert client.status().trouble == {
             "consent failed: OSError, No space left on device: " + repr(str(folder / "consent")): 1
         }
@@ -138,8 +138,8 @@ def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")
-def test_a_host_without_descriptors_goes_on(folder: Path) -> None:
-    """At its limit nothing can be opened; when some are free again, all is as before."""
+def test_host_without_free_descriptors_continues(folder: Path) -> None:
+    """At the limit no file can be opened; when some are free again, all is as before."""
     program = (
         f"import os, resource, sys; sys.path[:0] = {FLOORS!r}\nimport dither\nfrom dither_shared import parse_metrics\n"
         "metrics = parse_metrics('[metrics.mobile]\\ntype = \"boolean\"\\nepsilon = 1.0\\n')\n"

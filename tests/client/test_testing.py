@@ -1,4 +1,4 @@
-"""The client for an app's tests, and the collector that it uploads to."""
+"""The client for an app's tests, and its collector."""
 
 import dataclasses
 import secrets
@@ -25,7 +25,7 @@ def _own_metrics() -> dict[str, Metric]:
     return METRICS
 
 
-def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
+def test_fixture_returns_the_recorded_answers(telemetry: Telemetry) -> None:
     telemetry.record("theme", "dark")
     telemetry.record("theme", "light")
     telemetry.record("mobile", True)
@@ -39,7 +39,7 @@ def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
     assert len(telemetry.collector.reports("theme")) == 1
 
 
-def test_all_questions_of_a_survey_are_asked_in_a_test(telemetry: Telemetry) -> None:
+def test_fixture_records_all_questions_of_a_survey(telemetry: Telemetry) -> None:
     looks = Survey("looks", ("mobile", "theme"))
     metrics = {name: dataclasses.replace(METRICS[name], survey=looks) for name in looks.metrics}
     for client in (dither.Client(metrics, ENDPOINT, "notes"), Telemetry(metrics)):
@@ -51,7 +51,7 @@ def test_all_questions_of_a_survey_are_asked_in_a_test(telemetry: Telemetry) -> 
     assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
 
 
-def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
+def test_fixture_returns_the_strata_of_answers(telemetry: Telemetry) -> None:
     strata = {"theme": dataclasses.replace(METRICS["theme"], strata=Strata.of([("platform", ["linux", "mac"])]))}
     client = dither.Client(METRICS | strata, ENDPOINT, "notes", strata={"platform": "linux"})
     client.record("theme", "dark")
@@ -78,16 +78,16 @@ def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
 
 def test_the_default_client_has_the_strata_that_the_app_gives_it(telemetry: Telemetry) -> None:
     telemetry.collector.define(stratified := {"survey": dataclasses.replace(METRICS["survey"], strata=PLATFORM)})
-    one = Telemetry(stratified, strata={"platform": "mac"})
-    one.record("survey", True)
-    assert one.strata("survey") == ["mac"]
-    with one.standing_in():
+    on_mac = Telemetry(stratified, strata={"platform": "mac"})
+    on_mac.record("survey", True)
+    assert on_mac.strata("survey") == ["mac"]
+    with on_mac.standing_in():
         dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"platform": "linux"})
         dither.record("survey", True)
-        assert one.strata("survey") == ["mac", "linux"]
+        assert on_mac.strata("survey") == ["mac", "linux"]
         with pytest.raises(dither.ParameterError, match=r"^strata\.system: no metric of this client declares it"):
             dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"system": "linux"})
-    assert len(one.mistakes) == 1
+    assert len(on_mac.mistakes) == 1
 
 
 def test_the_collector_refuses_a_stratum_that_the_metric_does_not_have() -> None:
@@ -106,7 +106,7 @@ def test_the_collector_refuses_a_stratum_that_the_metric_does_not_have() -> None
         assert collector.send(batch.encode()).status == status, batch
 
 
-def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> None:
+def test_fixture_raises_mistakes_that_an_app_only_logs(telemetry: Telemetry) -> None:
     with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
         telemetry.record("colour", "red")
     with pytest.raises(dither.ParameterError, match=r"metrics\.theme"):
@@ -171,19 +171,19 @@ def test_client_made_before_standing_in_is_restored_afterwards(make: Make, folde
     assert client.preview() == waiting
     assert (folder / "journal").read_bytes() == journal
     client.record("editor", "vi")
-    assert client.preview() == waiting, "and is closed now"
+    assert client.preview() == waiting, "the client is closed again"
 
 
 def test_a_client_keeps_its_own_definitions(telemetry: Telemetry, make: Make) -> None:
-    own = make(metrics={"mobile": OTHER}, strict=False, mode=None)
-    own.record("mobile", "dark")
+    client = make(metrics={"mobile": OTHER}, strict=False, mode=None)
+    client.record("mobile", "dark")
     telemetry.record("mobile", True)
-    assert own.status().outside == 0
+    assert client.status().outside == 0
     assert telemetry.recorded("mobile") == ["dark", True]
     assert telemetry.flush()
     assert telemetry.collector.counts() == {"mobile": 2}
     with pytest.raises(dither.ParameterError, match=r"metrics\.theme: not defined"):
-        own.record("theme", "dark")
+        client.record("theme", "dark")
     telemetry.mistakes.clear()
 
 
@@ -230,7 +230,7 @@ def test_nested_stand_ins_are_undone_in_order(folder: Path) -> None:
     assert dither.Client.__init__ is made
 
 
-def test_standing_in_again_and_again_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standing_in_repeatedly_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     client = dither.Client(METRICS, ENDPOINT, "notes", dither.MemoryState(), environ={})
     made, replaced = [0], []
 
@@ -245,10 +245,10 @@ def test_standing_in_again_and_again_takes_no_longer(monkeypatch: pytest.MonkeyP
             client.record("theme", "dark")
         replaced.append(made[0] - before)
     assert replaced[0] > 0
-    assert max(replaced) == replaced[0], "what stood in before is not replaced in turn"
+    assert max(replaced) == replaced[0], "an existing stand-in is not replaced"
 
 
-def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Make) -> None:
+def test_fixture_collector_dedups_and_refuses_like_a_real_one(make: Make) -> None:
     collector = FakeCollector(METRICS)
     client = make(transport=collector)
     client.record("mobile", True)
@@ -275,7 +275,7 @@ def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Mak
         collector.send(body)
 
 
-def test_a_sealed_app_is_tested_by_its_rows_and_without_the_package(
+def test_fixture_tests_a_sealed_app_without_the_package(
     telemetry: Telemetry, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_package(monkeypatch)
@@ -290,7 +290,7 @@ def test_a_sealed_app_is_tested_by_its_rows_and_without_the_package(
     assert Telemetry(sealing()).status().mode == "on"
 
 
-def test_a_sealed_client_that_was_there_before_is_stood_in_for(make: Make) -> None:
+def test_fixture_stands_in_for_an_existing_sealed_client(make: Make) -> None:
     client = make(seal=KEY)
     telemetry = Telemetry({})
     with telemetry.standing_in():
@@ -302,7 +302,7 @@ def test_a_sealed_client_that_was_there_before_is_stood_in_for(make: Make) -> No
     assert body.startswith(b'{"pool":"theme/')
 
 
-def test_a_wrong_key_fails_a_test(telemetry: Telemetry) -> None:
+def test_fixture_fails_a_test_with_a_wrong_seal_key(telemetry: Telemetry) -> None:
     with pytest.raises(dither.ParameterError, match=r"^seal: does not begin with"):
         dither.Client(METRICS, ENDPOINT, "notes", seal="x")
     assert len(telemetry.mistakes) == 1

@@ -1,4 +1,4 @@
-"""A timer answers how long a piece of work took (outcomes.py)."""
+"""A timer records how long a piece of work took (outcomes.py)."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT
+from client.devices import ENDPOINT, Clock
 from dither.outcomes import Timer
 from dither.testing import Telemetry
 from dither_shared import Metric, parse_metrics
@@ -18,16 +18,6 @@ METRICS = parse_metrics(
     '[metrics.startup]\ntype = "number"\nlow = 0\nhigh = 60\nunit = "s"\nepsilon = 1.0\n'
     '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
 )
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(name="dither_metrics")
@@ -42,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_seconds_are_answered_also_of_work_that_fails(telemetry: Telemetry, clock: Clock) -> None:
+def test_timer_records_seconds_also_if_the_work_fails(telemetry: Telemetry, clock: Clock) -> None:
     def fail_after(seconds: float) -> NoReturn:
         clock.now += seconds
         raise ZeroDivisionError
@@ -54,12 +44,12 @@ def test_seconds_are_answered_also_of_work_that_fails(telemetry: Telemetry, cloc
     for end in (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
         with pytest.raises(end), telemetry.timer("startup"):
             raise end
-    assert telemetry.recorded("startup") == [1.5, 2.5], "what was cut short from outside did not last"
+    assert telemetry.recorded("startup") == [1.5, 2.5], "cancelled work has no duration"
     assert telemetry.flush(60)
     assert telemetry.collector.counts() == {"startup": 1}
 
 
-def test_the_clock_is_one_of_seconds_that_never_goes_back(telemetry: Telemetry) -> None:
+def test_timer_uses_a_monotonic_clock_in_seconds(telemetry: Telemetry) -> None:
     with telemetry.timer("startup"):
         pass
     (seconds,) = telemetry.recorded("startup")
@@ -150,7 +140,7 @@ def test_one_timer_serves_several_threads(telemetry: Telemetry, clock: Clock) ->
     assert not timer.busy
 
 
-def test_a_timer_that_ends_in_another_thread_or_without_a_beginning(telemetry: Telemetry, clock: Clock) -> None:
+def test_timer_ended_in_another_thread_or_without_a_start_is_harmless(telemetry: Telemetry, clock: Clock) -> None:
     timer = telemetry.timer("startup")
     timer.__enter__()
     clock.now += 5
@@ -161,19 +151,17 @@ def test_a_timer_that_ends_in_another_thread_or_without_a_beginning(telemetry: T
     assert telemetry.recorded("startup") == [5.0]
 
 
-def test_calls_of_a_coroutine_have_nothing_to_do_with_each_other_whoever_runs_them(
-    telemetry: Telemetry, clock: Clock
-) -> None:
+def test_concurrent_calls_of_a_timed_coroutine_are_independent(telemetry: Telemetry, clock: Clock) -> None:
     @telemetry.timer("startup")
     async def work() -> None:
         await _Pause()
 
-    one, other = work(), work()
-    one.send(None)
+    first, other = work(), work()
+    first.send(None)
     clock.now += 1
     other.send(None)
     clock.now += 1
-    for coroutine in (one, other):  # the first to begin is the first to end
+    for coroutine in (first, other):  # the first to begin is the first to end
         with pytest.raises(StopIteration):
             coroutine.send(None)
     assert telemetry.recorded("startup") == [2.0, 1.0]
@@ -198,7 +186,7 @@ def test_timer_raises_nothing_into_the_host(clock: Clock, caplog: pytest.LogCapt
     assert "1.25" not in caplog.text
 
 
-def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
+def test_failing_recorder_leaves_no_started_timer_behind(clock: Clock) -> None:
     numbers = count()
 
     def refuse(metric: str, value: object) -> NoReturn:
@@ -210,7 +198,7 @@ def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
     assert not timer.busy
 
 
-def test_a_generator_lasts_until_its_end(telemetry: Telemetry, clock: Clock) -> None:
+def test_timed_generator_is_measured_until_its_end(telemetry: Telemetry, clock: Clock) -> None:
     @telemetry.timer("startup")
     def rows() -> Generator[int, str, str]:
         clock.now += 1

@@ -1,4 +1,4 @@
-"""Small mechanisms of every family, inputs that bring out their worst case, and one test over many of them."""
+"""Small mechanisms of every family, inputs that attain their worst case, and tests over many mechanisms."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -19,14 +19,14 @@ Case_contra = TypeVar("Case_contra", contravariant=True)
 
 
 class Property(Protocol[Case_contra]):
-    """A test of one property over all its cases, or over others that are given."""
+    """A test of one property over all its cases, or over an argument's cases."""
 
     def __call__(self, others: Iterable[Case_contra] | None = None) -> None:
         """Raise AssertionError that names every case for which the property does not hold."""
 
 
 def each(cases: Callable[[], Iterable[Case]]) -> Callable[[Callable[[Case], None]], Property[Case]]:
-    """Turn a check of one case into one test of all of them, which tries every case and names those that fail.
+    """Turn a check of one case into one test of all cases, which tries every case and names the failing ones.
 
     ``cases`` is called when the test runs: collecting the tests builds no mechanism.
     """
@@ -54,7 +54,7 @@ def each(cases: Callable[[], Iterable[Case]]) -> Callable[[Callable[[Case], None
 
 
 def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
-    """Return a mechanism of the family as a definition asks for it, of ``size`` answers if it takes a list of them."""
+    """Return a mechanism of the family as a definition asks for it, of ``size`` answers if it takes listed answers."""
     family = MECHANISMS[name]
     needed: dict[str, float] = {"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}
     if "at_most" in family.keys:
@@ -70,17 +70,17 @@ def small_numeric(name: str, epsilon: float) -> tuple[NumericMechanism, ...]:
     if "steps" in family.keys:
         shapes = [{"steps": m, "resolution": d} for m, d in ((1, 1), (1, 4), (2, 1), (2, 3), (3, 4), (4, 2))]
         shapes += [{"permanent_epsilon": 2 * epsilon, **shape} for shape in shapes[1:4]]
-    if "delta" in family.keys:  # a small ε would take noise of too many steps to enumerate
+    if "delta" in family.keys:  # at a small ε the noise has too many steps to enumerate
         shapes = [{"delta": delta, "resolution": d} for delta in (1e-3, 0.01) for d in (1, 2, 3) if epsilon >= 1]
     return tuple(family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes)
 
 
 def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Mechanism]:
-    """Return sketches of few buckets: over fields of 2, 3 and 4, on lines and planes, for once and for ever."""
+    """Return sketches of few buckets: over fields of 2, 3 and 4, on lines and planes, once or permanently."""
     shape: dict[str, Any] = {"rows": 2}
     if issubclass(family, PrefixSketch):
         shape = {"rows": 1, "levels": (1, 3), "weights": (1 << 15, 1 << 14, 1 << 14)}
-    found: list[Mechanism] = []
+    cases: list[Mechanism] = []
     for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
         lasting = None if forever is None else forever * Fraction(epsilon)
         inside, permanent_inside = Space(order, buckets).insides(Fraction(epsilon), lasting)
@@ -90,8 +90,8 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
             "inside": inside,
             "permanent_inside": permanent_inside,
         }
-        found.append(family(**shape, **law))
-    return found
+        cases.append(family(**shape, **law))
+    return cases
 
 
 @cache
@@ -112,7 +112,7 @@ def _small_of_frequencies(name: str, epsilon: float) -> list[Mechanism]:
     if family.items.sets:
         return _small_of_sets(family, epsilon)
     cases = [family.calibrate(size, epsilon) for size in (2, 3, 5)]
-    lists = family.calibrate(12, epsilon)  # a few of so many cells are listed by their numbers
+    lists = family.calibrate(12, epsilon)  # few of many cells are listed by their numbers
     if lists.shape is Shape.LIST:
         cases.append(lists)
     if "bits" in family.keys:
@@ -124,7 +124,7 @@ def _small_of_frequencies(name: str, epsilon: float) -> list[Mechanism]:
 
 
 def _small_of_sets(family: type[Mechanism], epsilon: float) -> list[Mechanism]:
-    """Return every shape there is for up to 4 values, and one with a permanent part for up to 3 of them."""
+    """Return every shape for up to 4 values, and one with a permanent part for up to 3 values."""
     key = "at_most" if "at_most" in family.keys else "window"
     shapes = [(size, most) for size in (2, 3, 4) for most in range(1, size + 1)]
     cases = [family.configure(size, {"epsilon": epsilon, key: most}) for size, most in shapes]
@@ -158,25 +158,25 @@ def name_of(case: object) -> str:
 
 @cache
 def items(mechanism: Mechanism) -> tuple[Item, ...]:
-    """Return every index of a closed domain, every set of them; of an open one, a value for each set of cells."""
+    """Return every index, or set of indices, of a closed domain; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
         every = range(mechanism.items.count(mechanism.size))
         return tuple(item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest)
-    found: dict[tuple[frozenset[int], ...], Item] = {}
+    values: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()
         marks = tuple(frozenset(mechanism.marked(value, cohort)) for cohort in range(mechanism.cohorts))
-        found.setdefault(marks, value)
-    return tuple(found.values())
+        values.setdefault(marks, value)
+    return tuple(values.values())
 
 
 def values(mechanism: Mechanism) -> tuple[Item, ...]:
-    """Return that of which shares are estimated: what sets are made of, or every item."""
+    """Return the values whose shares are estimated: the members of sets, or every item."""
     return tuple(range(mechanism.size or 0)) if mechanism.items.sets else items(mechanism)
 
 
 def has(mechanism: Mechanism, item: Item, value: Item) -> bool:
-    """Return whether an item has a value: whether it is that or, for a set, whether it holds it."""
+    """Return whether an item equals the value or, for a set, contains it."""
     if not mechanism.items.sets:
         return item == value
     assert isinstance(item, int)
@@ -186,6 +186,6 @@ def has(mechanism: Mechanism, item: Item, value: Item) -> bool:
 
 @cache
 def items_apart(mechanism: Mechanism, cohort: int) -> tuple[Item, ...]:
-    """Return one item for each set of cells that some item marks in this cohort: all that its law depends on."""
+    """Return one item for each set of cells that some item marks in this cohort, on which alone its law depends."""
     by_marks = {frozenset(mechanism.marked(item, cohort)): item for item in items(mechanism)}
     return tuple(by_marks.values())

@@ -1,4 +1,4 @@
-"""The exact output law of a randomizer, found by walking every branch of the code that the device runs."""
+"""The exact output law of a randomizer, enumerated over every branch of the code that runs on the device."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +58,8 @@ class Branching(Entropy):
             return marked
         bits = self._choose(1 << width)
         for lane in range(width):
-            one = high if marked >> lane & 1 else low
-            self.weight *= one if bits >> lane & 1 else ONE - one
+            chance = high if marked >> lane & 1 else low
+            self.weight *= chance if bits >> lane & 1 else ONE - chance
         self.total *= ONE**width
         return bits
 
@@ -90,8 +90,8 @@ def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:
             break
         path[-1] += 1
     return {
-        outcome: sum((Fraction(weight, total) for total, weight in found.items()), Fraction(0))
-        for outcome, found in weights.items()
+        outcome: sum((Fraction(weight, total) for total, weight in weight_of_total.items()), Fraction(0))
+        for outcome, weight_of_total in weights.items()
     }
 
 
@@ -104,7 +104,7 @@ def law_of(mechanism: Mechanism, item: Item, cohort: int = 0) -> Mapping[bytes, 
 def worst_ratio(laws: Sequence[Mapping[Outcome, Fraction]]) -> Fraction:
     """Return the largest P[y|x]/P[y|x'] over outcomes and pairs of laws; every law must have the same outcomes."""
     outcomes = laws[0].keys()
-    assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs can give tells them apart"
+    assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs have identifies them"
     return max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in outcomes)
 
 

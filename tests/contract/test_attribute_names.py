@@ -1,4 +1,4 @@
-"""No attribute of a metric's strata is named as what stands beside it: arguments, columns, parameters of a URL."""
+"""No stratum attribute shares its name with an argument, a column or a URL parameter."""
 
 import inspect
 import json
@@ -16,12 +16,12 @@ _API = json.loads((Path(__file__).parents[1] / "server" / "api" / "openapi.json"
 
 def arguments() -> set[str]:
     functions = [getattr(home, name) for home in (dither, dither.Client) for name in ("record", "outcome", "timer")]
-    given = [one for function in functions for one in inspect.signature(function).parameters.values()]
-    return {one.name for one in given if one.kind is not one.VAR_KEYWORD}
+    accepted = [parameter for function in functions for parameter in inspect.signature(function).parameters.values()]
+    return {parameter.name for parameter in accepted if parameter.kind is not parameter.VAR_KEYWORD}
 
 
 def parameters() -> set[str]:
-    """Return those of URLs that are about one metric."""
+    """Return the parameters of all URLs of one metric."""
     operations = [
         operation
         for path, item in _API["paths"].items()
@@ -29,7 +29,7 @@ def parameters() -> set[str]:
         for operation in item.values()
         if isinstance(operation, dict)
     ]
-    return {one["name"] for operation in operations for one in operation.get("parameters", ())}
+    return {parameter["name"] for operation in operations for parameter in operation.get("parameters", ())}
 
 
 def test_names_with_another_meaning_beside_the_attributes_are_refused() -> None:

@@ -1,6 +1,6 @@
-"""Laws and questions in integers, for clients that calibrate nothing.
+"""Laws and questions in integers, for clients that do not calibrate.
 
-That reports and answers follow from these alone is shown by the client in JavaScript, which is held to the vectors.
+The JavaScript client, tested by the vectors, shows that reports and answers follow from these alone.
 """
 
 import json
@@ -22,7 +22,7 @@ from dither_shared.questions.number import Grid
 from vectors.catalogue import ENTRIES
 
 UNCOMPILED = {"count-mean-sketch", "hadamard-count-mean-sketch"}
-"""Those that need SHAKE-256."""
+"""Mechanisms that need SHAKE-256."""
 
 
 @cache
@@ -36,14 +36,14 @@ def compiles(mechanism: Mechanism) -> bool:
 
 
 @each(every)
-def test_compiled_law_is_json_or_names_what_keeps_it_from_being_one(mechanism: Mechanism) -> None:
+def test_compiled_law_is_json_or_names_the_obstacle(mechanism: Mechanism) -> None:
     if not compiles(mechanism):
         lasting = mechanism.memoised and not mechanism.always_memoised
         with pytest.raises(ParameterError, match="permanent_epsilon: " if lasting else "mechanism: "):
             _ = mechanism.compiled
         return
     law = mechanism.compiled
-    assert json.loads(json.dumps(law)) == law, "JSON changes nothing in it"
+    assert json.loads(json.dumps(law)) == law, "the law round-trips through JSON"
     assert (law["mechanism"], law["shape"]) == (mechanism.name, mechanism.shape.value)
     assert [law[key] for key in ("cohorts", "cells", "listed")] == [
         *(mechanism.cohorts, mechanism.cells, mechanism.listed)
@@ -66,7 +66,7 @@ def test_compiled_field_comes_with_its_polynomial() -> None:
 
 
 def chosen() -> Iterator[Mechanism]:
-    """Yield what "auto" chooses for listed answers and sets that are reported once."""
+    """Yield the choices of "auto" for listed answers and sets that are reported once."""
     for size in (2, 3, 7, 100, 4096):
         for epsilon in (0.0001, 0.5, 1.0, 4.0, 25.0):
             for budget in (2, 8, 4096):
@@ -108,14 +108,14 @@ def test_every_kind_of_question_compiles_at_every_epsilon(case: tuple[str, float
     definition, epsilon = case
     metric = parse_metrics(f"[metrics.m]\n{definition}\nepsilon = {epsilon}\n")["m"]
     assert refusals(metric) == []
-    told = json.loads(compiled(metric))
-    assert told["law"] == metric.mechanism.compiled
-    assert (told["version"], told["epsilon"]) == (metric.version, metric.mechanism.epsilon)
-    if told["question"]["kind"] == "number":
-        grid = {name: value for name, value in told["question"].items() if name != "kind"}
+    compiled_metric = json.loads(compiled(metric))
+    assert compiled_metric["law"] == metric.mechanism.compiled
+    assert (compiled_metric["version"], compiled_metric["epsilon"]) == (metric.version, metric.mechanism.epsilon)
+    if compiled_metric["question"]["kind"] == "number":
+        grid = {name: value for name, value in compiled_metric["question"].items() if name != "kind"}
         assert Grid(**grid).points == metric.mechanism.size
 
 
-def test_question_from_outside_is_refused_by_its_kind() -> None:
+def test_compile_refuses_a_question_of_another_package_by_its_kind() -> None:
     with pytest.raises(ParameterError, match="type: stars is not supported by other clients"):
         Stars(5).compiled(choose(5, 1.0))

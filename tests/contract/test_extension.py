@@ -1,4 +1,4 @@
-"""A mechanism from outside: no file of the packages knows it, and it is asked for, recorded, collected and shown."""
+"""A mechanism of another package can be defined, recorded, collected and shown."""
 
 import ast
 import csv
@@ -43,7 +43,7 @@ epsilon = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted(Mechanism):
-    """Randomized response to the question that a cohort asks: what comes c places after your answer?"""
+    """Randomized response to the question of cohort c: what comes c places after your answer?"""
 
     name: ClassVar[str] = "shifted-response"
 
@@ -65,7 +65,7 @@ class Shifted(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one whose odds of the truth are e^ε."""
+        """Return the mechanism whose odds of the truth are e^ε."""
         assert size is not None
         odds = exp_below(checked_epsilon(epsilon))
         return cls(size=size, truth=Fraction(threshold_down(odds / (odds + size - 1)), ONE))
@@ -85,7 +85,7 @@ class Shifted(Mechanism):
 
 @pytest.fixture
 def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
-    """A metric that asks for it by name, once it is in the one list."""
+    """Return a metric that names the mechanism, which is added to the only registry."""
     monkeypatch.setitem(MECHANISMS, Shifted.name, Shifted)
     return parse_metrics(DEFINITION)["theme"]
 
@@ -102,16 +102,18 @@ def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Fl
     answers = [answer for answer, number in ANSWERS.items() for _ in range(number)]
     count(app, (body for answer in answers for body in bodies({metric.name: metric}, entropy, {metric.name: answer})))
     url = f"/v1/metrics/{metric.name}/estimate"
-    told = http.get(url).get_json()
-    assert told["mechanism"] == Shifted.name
-    assert told["reports"] == sum(ANSWERS.values())
-    for row, people in zip(told["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
+    answer = http.get(url).get_json()
+    assert answer["mechanism"] == Shifted.name
+    assert answer["reports"] == sum(ANSWERS.values())
+    for row, people in zip(
+        answer["values"], ANSWERS.values(), strict=True
+    ):  # entropy is seeded, so it is deterministic
         assert abs(row["frequency"] - people / 150) < 4 * row["standard_error"]
         assert row["low"] <= row["frequency"] <= row["high"] or row["frequency"] < 0
-    assert [check["odd"] for check in told["health"]] == [False] * len(told["health"])
+    assert [check["odd"] for check in answer["health"]] == [False] * len(answer["health"])
     written = list(csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text)))
     assert [row["value"] for row in written] == list(ANSWERS)
-    assert [float(row["frequency"]) for row in written] == [row["frequency"] for row in told["values"]]
+    assert [float(row["frequency"]) for row in written] == [row["frequency"] for row in answer["values"]]
     page = http.get(f"/m/{metric.name}")
     assert page.status_code == 200
     for shown in (Shifted.name, *ANSWERS):
@@ -144,9 +146,9 @@ def test_contract_holds_for_a_mechanism_from_outside(metric: Metric) -> None:
 
 
 def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
-    """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
+    """A fact that is missing is added to ``Mechanism``: a check of a class excludes new mechanisms."""
     families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
-    found = []
+    places = []
     for package in (dither, dither_server, dither_shared, dither_simulations):
         (folder,) = package.__path__
         for path in Path(folder).rglob("*.py"):
@@ -159,12 +161,12 @@ def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
                     named = {
                         each.id for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Name)
                     }
-                    found += [f"{path}:{node.lineno}"] if named & families else []
-    assert found == []
+                    places += [f"{path}:{node.lineno}"] if named & families else []
+    assert places == []
 
 
 def _decoders() -> dict[Any, Any]:
-    return DECODERS  # typed more loosely, for monkeypatch cannot infer a key that is an abstract class
+    return DECODERS  # typed loosely, because monkeypatch cannot infer an abstract class as key
 
 
 def test_mechanism_from_outside_may_bring_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +175,7 @@ def test_mechanism_from_outside_may_bring_its_decoder(monkeypatch: pytest.Monkey
             return Support(np.arange(mechanism.size), np.full(mechanism.size, 7))
 
     class Derived(Shifted):
-        """Decoded as its parent is."""
+        """A subclass without a decoder of its own."""
 
     monkeypatch.setitem(_decoders(), Shifted, Own())
     for mechanism in (Shifted.calibrate(3, 1.0), Derived.calibrate(3, 1.0)):

@@ -1,6 +1,6 @@
-"""A kind of question from outside: no file of the packages knows it, and it is asked, recorded, estimated and shown.
+"""A kind of question of another package can be asked, recorded, estimated and shown.
 
-It asks for a number of stars, one to five, and its estimate is their average. Any mechanism for listed answers serves.
+It asks for one to five stars and estimates their average. Any mechanism for listed answers serves.
 """
 
 import csv
@@ -55,7 +55,7 @@ DEFINITION = '[metrics.liked]\ntype = "stars"\nmost = 5\nepsilon = 4.0\n'
 
 @dataclass(frozen=True)
 class Stars(Question):
-    """One to ``most`` stars; what is no number is one star, and a mistake."""
+    """A question for one to ``most`` stars; an answer that is no number counts as one star and a mistake."""
 
     kind: ClassVar[str] = "stars"
     keys: ClassVar[frozenset[str]] = frozenset({"most"})
@@ -118,7 +118,7 @@ class _Read(Answers):
 
 @dataclass(frozen=True)
 class Average:
-    """An average over so many reports."""
+    """An average and its number of reports."""
 
     reports: int
     average: float
@@ -169,10 +169,10 @@ class Averages(Summary):
 
     def table(self, survey: CollectedReports, query: Query) -> Table:
         """Return one row."""
-        found = survey.estimate(query.confidence)
-        about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": found.reports}
+        estimate = survey.estimate(query.confidence)
+        about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": estimate.reports}
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
-        return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
+        return Table(about | {"confidence": query.confidence}, {"average": [estimate.average]})
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line."""
@@ -186,7 +186,7 @@ TEMPLATE = """{% macro find(estimates, view) %}{% endmacro %}
 
 @pytest.fixture
 def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
-    """A metric of it, once it is in the two lists."""
+    """Return a metric of the question, which is added to the two registries."""
     monkeypatch.setitem(QUESTIONS, Stars.kind, Stars)
     monkeypatch.setitem(SUMMARIES, Stars.kind, Averages())
     return parse_metrics(DEFINITION)["liked"]
@@ -204,18 +204,18 @@ def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path
         people = (answer for answer, number in STARS.items() for _ in range(number))
         count(app, (body for answer in people for body in bodies(metrics, entropy, {metric.name: answer})))
         url = f"/v1/metrics/{metric.name}/estimate"
-        told = http.get(url).get_json()
-        (row,) = told["values"]
-        assert told["reports"] == sum(STARS.values())
-        assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded: no chance in it
+        answer = http.get(url).get_json()
+        (row,) = answer["values"]
+        assert answer["reports"] == sum(STARS.values())
+        assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded, so it is deterministic
         (written,) = csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text))
         assert (written["metric"], float(written["average"])) == ("liked", row["average"])
         assert f">{row['average']}</span>" in http.get("/").text
         assert f"<p>{row['average']} stars</p>" in http.get(f"/m/{metric.name}").text
         described = http.get("/openapi.json").get_json()["components"]["schemas"]
         assert "Estimate" in described
-        for asked, place in (("trend", "metric"), ("compare", "other"), ("estimate?top=2", "values")):
-            refused = http.get(f"/v1/metrics/{metric.name}/{asked}")
+        for path, place in (("trend", "metric"), ("compare", "other"), ("estimate?top=2", "values")):
+            refused = http.get(f"/v1/metrics/{metric.name}/{path}")
             assert (refused.status_code, refused.get_json()["detail"].partition(":")[0]) == (400, place)
         _commands(tmp_path, row["average"])
     assert from_json(to_json(metric), metric.version) == metric
@@ -231,7 +231,7 @@ def _commands(folder: Path, average: float) -> None:
 
 
 def _either(loader: Any) -> Any:
-    """Return a loader that also knows the template of this kind, as a package of it would bring one along."""
+    """Return a loader that also knows the template of this kind, as its package would supply it."""
     return ChoiceLoader([DictLoader({"kinds/stars.html": TEMPLATE}), loader])
 
 

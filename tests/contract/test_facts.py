@@ -1,4 +1,4 @@
-"""What every mechanism says of itself, held to its exact law: facts that analyses rest on."""
+"""The facts that every mechanism declares and analyses rely on, compared with its exact law."""
 
 from fractions import Fraction
 
@@ -51,14 +51,14 @@ def test_reports_have_the_stated_number_of_cells(mechanism: Mechanism) -> None:
 
 @SMALL
 def test_cells_are_independent_exactly_if_stated(mechanism: Mechanism) -> None:
-    """The law of a report is the product of the laws of its cells, or for one value it is not."""
+    """The law of a report is the product of the laws of its cells, or differs from it for at least one value."""
     products = []
     for item in items(mechanism)[:2]:
         stated, law = mechanism.cell_law(item, 0), law_of_cells(mechanism, item, 0)
         for cells, chance in law.items():
             product = Fraction(1)
-            for cell, one in enumerate(stated):
-                product *= one if cell in cells else 1 - one
+            for cell, probability in enumerate(stated):
+                product *= probability if cell in cells else 1 - probability
             products.append(product == chance)
     assert all(products) == mechanism.independent_cells
     if mechanism.independent_supports:
@@ -90,8 +90,8 @@ def test_law_stays_the_same_up_to_the_stated_largest_size(mechanism: Mechanism) 
         return
     assert mechanism.max_size is not None
     assert mechanism.max_size >= mechanism.size
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    wider = type(mechanism)(**{**given, "size": mechanism.max_size})
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    wider = type(mechanism)(**{**parameters, "size": mechanism.max_size})
     assert (wider.cohorts, wider.cells) == (mechanism.cohorts, mechanism.cells)
     assert [wider.cell_law(item, 0) for item in items(mechanism)] == [
         mechanism.cell_law(item, 0) for item in items(mechanism)
@@ -116,7 +116,7 @@ def test_memoised_mechanisms_state_the_law_of_their_permanent_draws(mechanism: M
 
 @each(lambda: [case for case in small_at(0.5, 2.0) if case.items != NUMBERS])
 def test_one_report_moves_an_estimate_by_the_stated_reach(mechanism: Mechanism) -> None:
-    """Of one value a report's debiased support; where values are fitted, what it adds to a least-squares fit alone."""
+    """For one value, compare a report's debiased support or, for fitted values, its part of a least-squares fit."""
     low, high = mechanism.reach
     gap = float(mechanism.p - mechanism.q)
     if mechanism.pure:

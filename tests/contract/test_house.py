@@ -1,4 +1,4 @@
-"""The rule of the house: two levels of folders, modules with a reason to be files of their own, short functions."""
+"""The structure of the code: two levels of folders, modules that justify a separate file, short functions."""
 
 import ast
 from collections import defaultdict
@@ -18,21 +18,21 @@ MODULES = {
     for path in sorted(package.rglob("*.py"))
 }
 LISTS = {"mechanisms", "questions", "summaries", "samplers", "cli"}
-"""Folders of like things, one module each: commands, and what a registry imports."""
+"""Folders of one module per item: commands, and what a registry imports."""
 
 ENTRIES = {"__init__.py", "__main__.py", "app.py", "cli.py", "command.py", "pytest_plugin.py", "wsgi.py"}
-"""Where programs, servers and commands begin."""
+"""Entry points of programs, servers and commands."""
 
 PUBLIC = {"dither", "dither_shared", "dither_server", "dither_relay", "dither_simulations"}
 HANDED_ON = {
     *("dither.cli", "dither_relay.store", "dither_server.store", "dither_simulations.samplers"),
     "dither_shared.primitives.digests",
 }
-"""Modules that hand names of others on, which mypy wants listed."""
+"""Modules that re-export names, which mypy requires to be listed."""
 
 SMALL = 70
 LONELY = 2
-"""Small modules that one other imports; bring one home before you add another."""
+"""Small modules with one importer; merge one into its importer before you add another."""
 
 
 @cache
@@ -49,11 +49,11 @@ def imported(name: str, path: Path) -> Iterator[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *filter(None, [node.module])])
-            yield from (base, *(f"{base}.{one.name}" for one in node.names))
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def test_packages_have_at_most_two_levels_of_folders() -> None:
@@ -64,8 +64,8 @@ def test_packages_have_at_most_two_levels_of_folders() -> None:
 def test_small_modules_have_two_importers() -> None:
     importers = defaultdict(set)
     for name, path in MODULES.items():
-        for one in imported(name, path):
-            importers[one].add(name)
+        for target in imported(name, path):
+            importers[target].add(name)
     lonely = [
         f"{name}: {lines(path)} lines, imported by {', '.join(importers[name]) or 'none'}"
         for name, path in MODULES.items()
@@ -85,7 +85,7 @@ def test_functions_have_fewer_than_40_lines() -> None:
     assert long == []
 
 
-def test_only_what_hands_names_on_lists_them() -> None:
+def test_only_re_exporting_modules_define_all() -> None:
     assert {
         name for name, path in MODULES.items() if "\n__all__" in path.read_text(encoding="utf-8")
     } <= PUBLIC | HANDED_ON

@@ -1,4 +1,4 @@
-"""How the supports of two values hang together, as each mechanism of listed answers says it, held to its exact law."""
+"""The joint supports of two values that each mechanism of listed answers declares, compared with its exact law."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -27,13 +27,13 @@ def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
 
 
 def widest(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with as many values as there is room for, over which a third value is averaged."""
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    return type(mechanism)(**{**given, "size": mechanism.max_size})
+    """Return the mechanism with its largest number of values, over which a third value is averaged."""
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    return type(mechanism)(**{**parameters, "size": mechanism.max_size})
 
 
 def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Fraction]:
-    """Return P[a report of a value supports both], and P[its cohort speaks of both]."""
+    """Return P[a report of ``of`` supports both u and v], and P[its cohort covers both]."""
     both = spoken = Fraction(0)
     for cohort in range(mechanism.cohorts):
         if all(mechanism.marked(value, cohort) for value in (u, v)):
@@ -53,19 +53,19 @@ def test_pairs_of_values_are_supported_together_as_stated(case: Mechanism) -> No
     assert mechanism.joint_support == case.joint_support is not None
     pairs = list(combinations(range(size), 2))[:: max(1, size * size // 24)]
     for u, v in pairs:
-        own, spoken = joint(mechanism, u, v, u)
-        if not spoken:
-            continue  # no window of bit-flip holds both
+        held, supported = joint(mechanism, u, v, u)
+        if not supported:
+            continue  # no window of bit-flip covers both
         others = [joint(mechanism, u, v, w)[0] for w in range(size) if w not in {u, v}]
-        assert own / spoken == case.joint_support[0]
-        assert sum(others, Fraction(0)) / len(others) / spoken == case.joint_support[1]
-        if case.shape is not Shape.SYMBOL:  # of symbols the third value may matter
+        assert held / supported == case.joint_support[0]
+        assert sum(others, Fraction(0)) / len(others) / supported == case.joint_support[1]
+        if case.shape is not Shape.SYMBOL:  # for symbols the third value may matter
             assert len(set(others)) == 1
 
 
 @each(cases)
 def test_variance_of_a_sum_follows_from_its_values_and_pairs(case: Mechanism) -> None:
-    """Over all values that there is room for, at even shares, whatever third values there are: enumerated."""
+    """Enumerate over the largest number of values at even shares, for all third values."""
     mechanism = widest(case)
     size = mechanism.size or 0
     assert sum_variance(mechanism, 1, 0.3) == pytest.approx(mechanism.variance(0.3))

@@ -1,4 +1,4 @@
-"""The law of every mechanism is the one it states: cells, supports, variance, rows and tallies."""
+"""The exact law of every mechanism equals its declared one: cells, supports, variance, rows and tallies."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -31,8 +31,8 @@ def test_cells_are_reported_with_the_stated_probabilities(mechanism: Mechanism) 
 
 def supports(mechanism: Mechanism, cohort: int, value: Item) -> Callable[[bytes], bool]:
     """Return whether a payload supports a value: for RAPPOR, which has no support, by one of the bits it marks."""
-    speaking = mechanism.supporting(value, cohort)[: None if mechanism.pure else 1]
-    return lambda payload: bool(reported(mechanism, payload) & set(speaking))
+    covered = mechanism.supporting(value, cohort)[: None if mechanism.pure else 1]
+    return lambda payload: bool(reported(mechanism, payload) & set(covered))
 
 
 def support_of(mechanism: Mechanism, item: Item, value: Item, cohort: int = 0) -> Fraction:
@@ -44,7 +44,7 @@ def support_of(mechanism: Mechanism, item: Item, value: Item, cohort: int = 0) -
 
 @each(lambda: [case for case in every_small() if case.items != NUMBERS and not case.collision_variance])
 def test_estimates_are_unbiased_with_the_stated_variance(mechanism: Mechanism) -> None:
-    """By enumeration of one report's debiased support, over the cohorts that cover the value."""
+    """Enumerate one report's debiased support over the cohorts that cover the value."""
     value = values(mechanism)[0]
     cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.supporting(value, cohort)]
     assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage
@@ -73,7 +73,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(mechanism: Mechanism) -
 
 @each(lambda: [case for case in small_at(1.0) if case.items.sets])
 def test_set_supports_a_value_by_whether_it_holds_it_and_nothing_else(mechanism: Mechanism) -> None:
-    """Whatever else is in the set, in every cohort that speaks of the value."""
+    """The support of a value is independent of the set's other members, in every cohort that covers the value."""
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism):
             for value in values(mechanism):
@@ -84,15 +84,15 @@ def test_set_supports_a_value_by_whether_it_holds_it_and_nothing_else(mechanism:
 
 @each(lambda: [case for case in every_small() if case.items != NUMBERS and case.collision_variance])
 def test_sketches_have_p_and_the_q_of_a_random_hash(mechanism: Mechanism) -> None:
-    """A value of another column supports by the law of its own; one of the same column as if it were the value."""
+    """A value of another column supports by its own law, and a value of the same column like the reported one."""
     item = items(mechanism)[0]
     other = next(other for other in items(mechanism) if mechanism.marked(other) != mechanism.marked(item))
-    own, apart = (support_of(mechanism, one, item) for one in (item, other))
+    owned, apart = (support_of(mechanism, value, item) for value in (item, other))
     columns = mechanism.cells if mechanism.shape is Shape.BITS else mechanism.cells // 2
     if isinstance(mechanism, ProjectiveBuckets):
         columns = mechanism.buckets
-    assert own == mechanism.p
-    assert mechanism.q == own * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
+    assert owned == mechanism.p
+    assert mechanism.q == owned * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
 
 
 @each(lambda: small_at(1.0))
@@ -103,8 +103,8 @@ def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> N
         cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(items(mechanism)[turn % len(items(mechanism))], entropy, cohort)
         reports.append(Report(cohort, payload))
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    assert MECHANISMS[mechanism.name](**given) == mechanism
+    parameters = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    assert MECHANISMS[mechanism.name](**parameters) == mechanism
     rows = [report.encode(mechanism) for report in reports]
     assert all(len(row) == mechanism.row_bytes for row in rows)
     assert [Report.decode(row, mechanism) for row in rows] == reports
@@ -137,6 +137,6 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     for wrong in bad:
         with pytest.raises(WireError, match="reports: "):
             Report.decode(wrong, mechanism)
-        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # else it is other rows
+        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # otherwise the rows would differ
             with pytest.raises(WireError, match="reports: "):
                 Tally.fold(mechanism, row + wrong)

@@ -1,4 +1,4 @@
-"""Mechanisms of numeric questions, by enumeration: what their scores add up to, and what they promise beyond others."""
+"""Mechanisms of numeric questions, by enumeration: their scores, and the promises that other mechanisms lack."""
 
 from fractions import Fraction
 from itertools import product
@@ -30,7 +30,7 @@ def test_numeric_mechanisms_of_the_usual_size_spend_all_of_epsilon_and_delta(cas
 
 @CASES
 def test_random_rounding_keeps_epsilon_and_the_mean(mechanism: NumericMechanism) -> None:
-    """A number is reported by a mixture of the laws of two points, and no two mixtures differ more than points do."""
+    """The law of a number is a mixture of the laws of two points; no two mixtures differ more than points do."""
     places = [
         point + rest for point in range(mechanism.size - 1) for rest in (Fraction(0), Fraction(1, 3), Fraction(6, 7))
     ]
@@ -39,7 +39,7 @@ def test_random_rounding_keeps_epsilon_and_the_mean(mechanism: NumericMechanism)
         least, most = ([end(column) for column in zip(*laws, strict=True)] for end in (min, max))
         for place in places:
             point, rest = int(place), place - int(place)
-            law = [(1 - rest) * one + rest * other for one, other in zip(laws[point], laws[point + 1], strict=True)]
+            law = [(1 - rest) * lower + rest * upper for lower, upper in zip(laws[point], laws[point + 1], strict=True)]
             assert sum(law) == 1
             assert all(low <= chance <= high for low, chance, high in zip(least, law, most, strict=True))
             if not mechanism.delta:

@@ -1,4 +1,4 @@
-"""The first promise: the declared epsilon bounds the exact privacy loss of what is sent."""
+"""The first promise: the declared epsilon bounds the exact privacy loss of a report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -45,7 +45,7 @@ def test_calibration_leaves_no_privacy_unused(case: tuple[str, int, float]) -> N
 
 
 class Memory(Entropy):
-    """Permanent draws of one value: made once, then the same again for each report."""
+    """Permanent draws of one value: made once and repeated for each report."""
 
     def __init__(self, source: Entropy) -> None:
         self.source = source
@@ -82,11 +82,11 @@ class Memory(Entropy):
 
 def smallest(permanent: bool) -> list[Mechanism]:
     """Return the smallest mechanism of each family with a permanent draw, or without, unless it has a δ."""
-    found = []
+    smallest = []
     for name in MECHANISMS:
         cases = [case for case in small(name, 1.0) if case.memoised == permanent and not case.delta]
-        found += sorted(cases, key=lambda case: case.cells)[:1]
-    return found
+        smallest += sorted(cases, key=lambda case: case.cells)[:1]
+    return smallest
 
 
 def few_cells() -> list[Mechanism]:
@@ -127,7 +127,7 @@ def test_reports_of_one_value_lose_exactly_the_stated_privacy_and_never_more_tha
 
 @each(lambda: [case for case in small_at(1.0) if case.permanent_ratio])
 def test_permanent_draw_by_key_and_its_repetition_have_the_law_of_randomize(mechanism: Mechanism) -> None:
-    """Each permanent draw also fits a payload, and the order of the key does not matter."""
+    """Each permanent draw also fits a payload, and the order of a key's items does not matter."""
     for cohort in range(mechanism.cohorts):
         for item in items_apart(mechanism, cohort):
             key = mechanism.permanent_key(item, cohort)
@@ -153,7 +153,7 @@ def test_epsilon_of_many_reports_rises_to_the_permanent_one(mechanism: Mechanism
 
 
 def test_rappor_values_with_shared_bits_lose_exactly_the_ratio_over_their_list() -> None:
-    """It is below the ratio over all strings."""
+    """The ratio over a list of values is below the ratio over all strings."""
     mechanism = Rappor.calibrate(None, 1.0, 2.0, bits=4, hashes=2, cohorts=1)
     first, *others = items(mechanism)
     shared = next(item for item in others if len(set(mechanism.marked(first)) & set(mechanism.marked(item))) == 1)

@@ -1,4 +1,4 @@
-"""One description of a row: what devices write by it, the wire's reader and the collector's arrays read alike."""
+"""One description of a row: the wire's reader and the collector's arrays read what devices write by it."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ GOOD = [
 ]
 
 BAD = [
-    # format, the row in hex, what is wrong with it
+    # format, the row in hex, its error
     (RowFormat(Shape.SYMBOL, 1, 3), "03", "symbol"),
     (RowFormat(Shape.SYMBOL, 1, 257), "0101", "symbol"),
     (RowFormat(Shape.SYMBOL, 3, 4), "0300", "cohort"),
@@ -46,7 +46,7 @@ BAD = [
 
 @dataclass(frozen=True, kw_only=True)
 class Rowed(SymmetricUnary):
-    """A mechanism of which only the rows matter."""
+    """A mechanism of which only the row format matters."""
 
     rows: RowFormat
 

@@ -1,4 +1,4 @@
-"""Objects that an app may record by mistake, or from spite: they raise, or lie about what they are."""
+"""Objects that an app may record by mistake or malice: they raise, or lie about their type."""
 
 import enum
 from decimal import Decimal
@@ -34,7 +34,7 @@ class Meta(type):
 
 
 class Liar(metaclass=Meta):
-    """Says that it is a string, and fails at whatever else it is asked."""
+    """An object that claims to be a string, and fails at any other access."""
 
     def __getattribute__(self, name: str) -> object:
         if name == "__class__":

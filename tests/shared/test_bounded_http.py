@@ -6,7 +6,7 @@ from dither_shared.bounded_http import AnswerError, exchange, request
 
 
 class Said:
-    """A stream of what a peer said, which comes in pieces of a size."""
+    """A stream of a peer's bytes, which arrive in pieces of a fixed size."""
 
     def __init__(self, words: bytes, size: int) -> None:
         self._pieces = [words[start : start + size] for start in range(0, len(words), size)]
@@ -41,9 +41,9 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 )
 def test_a_body_is_read_up_to_its_end_or_the_limit(words: bytes, body: bytes, size: int) -> None:
     stream = Said(words, size)
-    asked = request("GET", "/x", {"Host": "example.org"})
-    status, fields, found = exchange(stream, asked, 20)
-    assert (status, fields["server"], found[:20]) == (200, "x", body)
+    sent = request("GET", "/x", {"Host": "example.org"})
+    status, fields, received = exchange(stream, sent, 20)
+    assert (status, fields["server"], received[:20]) == (200, "x", body)
     assert stream.sent == b"GET /x HTTP/1.1\r\nHost: example.org\r\n\r\n"
 
 
@@ -61,6 +61,6 @@ def test_a_body_is_read_up_to_its_end_or_the_limit(words: bytes, body: bytes, si
         CHUNKED + b"1\r\nx\r\n" * 10_000,
     ],
 )
-def test_a_body_of_no_length_that_can_be_is_no_answer(words: bytes) -> None:
+def test_response_with_an_impossible_length_is_refused(words: bytes) -> None:
     with pytest.raises(AnswerError):
         exchange(Said(words, 4096), b"", 1 << 14)

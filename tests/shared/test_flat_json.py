@@ -1,4 +1,4 @@
-"""Flat objects are read strictly. What a batch may hold is tested with the batch; here is what any object shares."""
+"""Flat objects are read strictly. Here are the rules for all objects; those of a batch are tested with the batch."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from dither_shared.flat_json import base64, read_base64, read_object
 FIELDS, KNOWN = ("a",), ("a", "b")
 
 
-def test_members_that_may_be_missing_may_be_missing() -> None:
+def test_optional_members_of_a_flat_object_may_be_missing() -> None:
     assert read_object(b'{"a":"1"}', FIELDS, KNOWN) == {"a": "1"}
     assert read_object(b'{"b":"2","a":"1"}', FIELDS, KNOWN) == {"a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b'{"b":"2"}', "a: missing; the object has a"),
         (b'{"a":"1","c":"2"}', "unknown member; the object has a, b"),
@@ -28,8 +28,8 @@ def test_members_that_may_be_missing_may_be_missing() -> None:
         (b"", "not JSON"),
     ],
 )
-def test_mistake_in_a_flat_object_is_named(body: bytes, told: str) -> None:
-    with pytest.raises(WireError, match=told):
+def test_mistake_in_a_flat_object_is_named(body: bytes, message: str) -> None:
+    with pytest.raises(WireError, match=message):
         read_object(body, FIELDS, KNOWN)
 
 

@@ -1,4 +1,4 @@
-"""What stands in for the standard library on a device does as that does."""
+"""The replacements for standard library modules on a device behave like the originals."""
 
 import contextlib
 import gc
@@ -59,17 +59,17 @@ def _outcome(make: Made, error: BaseException | None) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("steps", [_swallows, _replaces, _passes])
-def test_a_context_manager_of_a_generator_ends_as_that_of_contextlib(
+def test_light_context_manager_behaves_like_contextlibs(
     steps: Callable[[list[str]], Iterator[str]],
 ) -> None:
     for error in (None, _Odd(), KeyError(), KeyboardInterrupt(), StopIteration()):
         ours, theirs = _outcome(light.contextmanager(steps), error), _outcome(contextlib.contextmanager(steps), error)
-        if isinstance(error, StopIteration):  # a generator turns it into a RuntimeError, which contextlib turns back
+        if isinstance(error, StopIteration):  # a generator raises RuntimeError instead, which contextlib converts back
             ours, theirs = ours[:1], theirs[:1]
         assert ours == theirs, repr(error)
 
 
-def test_only_exceptions_of_the_classes_are_suppressed() -> None:
+def test_light_suppress_suppresses_only_the_given_classes() -> None:
     with light.suppress(LookupError, OSError):
         raise KeyError
     with light.suppress(LookupError):
@@ -78,22 +78,22 @@ def test_only_exceptions_of_the_classes_are_suppressed() -> None:
         raise ValueError("other")
 
 
-def test_a_weak_set_holds_what_others_hold() -> None:
+def test_weak_set_keeps_only_referenced_objects() -> None:
     for kind in (light.WeakSet, weakref.WeakSet):
         held, dropped, removed = _Odd(), _Odd(), _Odd()
         objects: weakref.WeakSet[_Odd] = kind()
         assert not objects
-        for one in (held, dropped, removed, held):
-            objects.add(one)
+        for member in (held, dropped, removed, held):
+            objects.add(member)
         objects.discard(removed)
         objects.discard(_Odd())
-        del one, dropped
+        del member, dropped
         gc.collect()
         assert list(objects) == [held]
         assert len(objects) == 1
 
 
-def test_locks_are_those_of_threading_once_that_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_light_locks_are_those_of_threading_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     other = threading.RLock()
     monkeypatch.setattr(threading, "RLock", lambda: other)  # as gevent replaces it
     assert light.new_rlock() is other

@@ -1,4 +1,4 @@
-"""What an answer is as a number: read exactly, whoever made the object, and in bounded time."""
+"""Reading an answer as a number: exact for any object, and in bounded time."""
 
 import enum
 import math
@@ -57,14 +57,14 @@ NUMBERS: list[tuple[object, float | Fraction]] = [
 
 @pytest.mark.parametrize(("value", "number"), NUMBERS, ids=map(str, range(len(NUMBERS))))
 def test_a_number_is_read_as_the_nearest_double(value: object, number: float | Fraction) -> None:
-    found = double_of(value)
-    assert type(found) is float
-    assert found == (float(number) if number < 2**1024 else math.inf)
+    number_read = double_of(value)
+    assert type(number_read) is float
+    assert number_read == (float(number) if number < 2**1024 else math.inf)
 
 
-def test_what_is_no_number_is_read_as_none() -> None:
+def test_value_that_is_no_number_is_read_as_none() -> None:
     for value in (
-        *(one for one in odd.NO_ANSWERS if not isinstance(one, Decimal)),
+        *(value for value in odd.NO_ANSWERS if not isinstance(value, Decimal)),
         *("", "1", "nan", np.str_("1"), odd.Spiteful("1"), True, False, np.True_, odd.Theme.DARK, odd.Theme.YES),
         *(math.nan, np.float64("nan"), odd.SpitefulFloat("nan"), Fraction(1, 2), np.longdouble(1)),
         *(Decimal("nan"), Decimal("sNaN"), Decimal("-nan" + "1" * 1000), SpitefulDecimal("snan123"), Price.NONE),
@@ -73,7 +73,7 @@ def test_what_is_no_number_is_read_as_none() -> None:
 
 
 @given(st.decimals())
-def test_a_decimal_is_read_as_it_is(value: Decimal) -> None:
+def test_decimal_is_read_as_the_nearest_double(value: Decimal) -> None:
     number = double_of(value)
     if number is None:
         assert value.is_nan()
@@ -94,7 +94,7 @@ def test_a_long_decimal_counts_with_its_first_digits_and_on_the_right_side() -> 
         assert double_of(Decimal(text)) == near, text
 
 
-def test_the_settings_of_an_app_for_decimals_are_neither_used_nor_touched() -> None:
+def test_decimal_context_of_the_app_is_neither_used_nor_changed() -> None:
     with localcontext(prec=3, Emax=5, Emin=-5) as context:
         context.traps[Inexact] = context.traps[FloatOperation] = True
         context.clear_flags()
@@ -122,13 +122,13 @@ class Spiteful(list[object]):
         (np.array([["a"]]), None),
     ],
 )
-def test_members_are_those_of_pythons_own_collections(value: object, held: list[object] | None) -> None:
+def test_members_of_builtin_collections_are_read(value: object, held: list[object] | None) -> None:
     assert members(value) == held
 
 
-def test_of_very_many_members_the_first_are_read() -> None:
+def test_only_the_first_of_very_many_members_are_read() -> None:
     for many in ([0] * MOST_MEMBERS + [1], (0,) * MOST_MEMBERS + (1,), np.zeros(MOST_MEMBERS + 1)):
-        found = members(many)
-        assert found is not None
-        assert (len(found), set(found)) == (MOST_MEMBERS, {0})
+        first_members = members(many)
+        assert first_members is not None
+        assert (len(first_members), set(first_members)) == (MOST_MEMBERS, {0})
     assert len(members(set(range(MOST_MEMBERS + 1))) or ()) == MOST_MEMBERS

@@ -1,4 +1,4 @@
-"""What a device, a relay and a collector agree on about sealed reports."""
+"""The format of sealed reports that a device, a relay and a collector share."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ def test_text_that_is_no_seal_key_is_refused(text: str) -> None:
 
 
 def low_order_points() -> list[bytes]:
-    """All 32 bytes that X25519 takes for a point of low order, the top bit set and not."""
+    """All encodings that X25519 reads as a point of low order, with and without the top bit."""
     prime = 2**255 - 19
     order_8 = [
         bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
@@ -74,7 +74,7 @@ def test_a_key_that_keeps_nothing_secret_is_refused(suite: Suite) -> None:
             SealKey.parse(text)
 
 
-def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
+def test_seal_key_of_a_file_applies_to_all_metrics_without_new_versions() -> None:
     plain = parse_metrics(TOML)["theme"]
     sealed = parse_metrics(f'{TOML}\n[seal]\nkey = "{KEY}"\n')["theme"]
     assert (plain.seal, sealed.seal) == (None, KEY)
@@ -82,7 +82,7 @@ def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("[seal]", "seal.key: does not begin with"),
         ('[seal]\nkey = "x25519:AAAA"', "seal.key: not 32 bytes in base64url"),
@@ -90,10 +90,10 @@ def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
         (f'[seal]\nkey = "{KEY}"\nkeys = 2', "seal.keys: "),
     ],
 )
-def test_a_mistake_in_the_table_is_named(table: str, told: str) -> None:
+def test_a_mistake_in_the_table_is_named(table: str, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parse_metrics(f"{TOML}\n{table}\n", "m.toml")
-    assert str(caught.value).startswith(f"m.toml: {told}")
+    assert str(caught.value).startswith(f"m.toml: {message}")
     with pytest.raises(ParameterError, match="seal: not a table"):
         parse_metrics(f'seal = "{KEY}"\n{TOML}')
 
@@ -166,7 +166,7 @@ def test_a_report_is_one_flat_object() -> None:
         SealedReport.decode(report._replace(sealed=b"").encode())
 
 
-def test_a_batch_says_nothing_of_the_order_in_which_reports_came() -> None:
+def test_sealed_batch_reveals_nothing_about_the_order_of_arrival() -> None:
     chance = random.Random(5)
     rows = [chance.randbytes(49) for _ in range(100)]
     batch = SealedBatch.of(POOL, SUITES["x25519"], 100, rows)
@@ -180,7 +180,7 @@ def test_a_batch_says_nothing_of_the_order_in_which_reports_came() -> None:
 def test_a_batch_that_no_relay_sends_is_refused() -> None:
     rows = [bytes([number]) * 49 for number in range(3)]
     batch = SealedBatch.of(POOL, SUITES["x25519"], 3, rows)
-    for change, told in (
+    for change, message in (
         ({"suite": "rsa"}, "suite: not one of"),
         ({"total": "0"}, "total: not a number"),
         ({"total": "03"}, "total: not a number"),
@@ -190,7 +190,7 @@ def test_a_batch_that_no_relay_sends_is_refused() -> None:
         ({"pool": f"other/{VERSION}/once/1"}, "batch: not the digest"),
         ({"sealed": ""}, "sealed: empty"),
     ):
-        with pytest.raises(WireError, match=told):
+        with pytest.raises(WireError, match=message):
             SealedBatch.decode(json.dumps(json.loads(batch.encode()) | change).encode())
     with pytest.raises(WireError, match="a sealed row of this pool and suite has 50"):
         batch.split(2)

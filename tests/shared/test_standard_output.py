@@ -1,4 +1,4 @@
-"""Programs whose standard output cannot be written: on a full disk, behind a closed pipe, for want of a letter."""
+"""Programs whose standard output fails: on a full disk, behind a closed pipe, with a character it cannot encode."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ PROGRAMS = {"dither": ("dither", "status"), "dither-server": ("dither_server", "
 """The two kinds of entry point: argparse and click."""
 
 RUNS = [*((name, "") for name in PROGRAMS), ("dither", "1")]
-"""Without a buffer the writing fails within the command, and not at its end."""
+"""Without a buffer the write fails within the command, not at its end."""
 
 
 def environment(folder: Path, unbuffered: str) -> dict[str, str]:
-    """Nothing of this user's, and Python's own buffer or none."""
+    """Return an environment without this user's settings, with Python's buffer or without."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     return kept | {"HOME": str(folder), "LOCALAPPDATA": str(folder), "PYTHONUNBUFFERED": unbuffered}
 
@@ -27,9 +27,14 @@ def test_full_disk_is_reported_in_one_line(name: str, unbuffered: str, tmp_path:
     if not FULL.exists():
         pytest.skip("no /dev/full here")
     with FULL.open("wb") as full:
-        asked = [sys.executable, "-m", *PROGRAMS[name]]
+        command = [sys.executable, "-m", *PROGRAMS[name]]
         done = subprocess.run(
-            asked, env=environment(tmp_path, unbuffered), stdout=full, stderr=subprocess.PIPE, check=False, cwd=tmp_path
+            command,
+            env=environment(tmp_path, unbuffered),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=tmp_path,
         )
     why = "standard output cannot be written (No space left on device)"
     assert (done.returncode, done.stderr.decode()) == (1, f"{name}: {why}\n")
@@ -45,11 +50,11 @@ def test_closed_pipe_is_not_reported(name: str, unbuffered: str, tmp_path: Path)
     )
     os.close(writer)
     assert done.stderr == b""
-    mindless = unbuffered and name == "dither --help"  # argparse minds nothing, since Python 3.11.4
+    mindless = unbuffered and name == "dither --help"  # argparse ignores the failure since Python 3.11.4
     assert done.returncode in ((0, 1) if mindless else (1,))
 
 
-def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Path) -> None:
+def test_unencodable_character_is_written_as_an_escape(tmp_path: Path) -> None:
     definitions = tmp_path / "metrics.toml"
     definitions.write_text("[metrics.theme]\ntype = 'boolean'\ntruth = 0.75\ndescription = '≤ Ž'\n", encoding="utf-8")
     done = subprocess.run(
@@ -63,8 +68,8 @@ def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Pat
 
 @pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
 def test_program_without_a_standard_output_ends_with_status_0(tmp_path: Path) -> None:
-    asked = [sys.executable, "-m", *PROGRAMS["dither"]]
+    command = [sys.executable, "-m", *PROGRAMS["dither"]]
     done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *command], env=environment(tmp_path, ""), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")

@@ -1,11 +1,10 @@
-"""The wire format is read strictly: what an honest peer does not write is refused."""
+"""The wire format is read strictly: bytes that no honest peer writes are refused."""
 
 import json
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given as given_
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_shared import Batch, WireError
@@ -26,10 +25,10 @@ def test_a_batch_round_trips_and_is_written_as_documented() -> None:
 
 
 def test_the_stratum_stands_behind_the_version() -> None:
-    one = BATCH._replace(stratum="linux/beta")
-    assert one.encode() == BODY.replace(b'"reports"', b'"stratum":"linux/beta","reports"')
-    assert Batch.decode(one.encode()) == one
-    assert Batch.decode(body(stratum="linux/beta")) == one  # in any order
+    batch = BATCH._replace(stratum="linux/beta")
+    assert batch.encode() == BODY.replace(b'"reports"', b'"stratum":"linux/beta","reports"')
+    assert Batch.decode(batch.encode()) == batch
+    assert Batch.decode(body(stratum="linux/beta")) == batch  # in any order
     assert Batch.decode(BODY).stratum is None
 
 
@@ -67,9 +66,9 @@ def test_bodies_that_no_honest_peer_sends_are_refused(wrong: bytes, complaint: s
     assert str(caught.value).startswith(complaint)
 
 
-def told(given: bytes) -> Batch | str:
+def decoded(body: bytes) -> Batch | str:
     try:
-        return Batch.decode(given)
+        return Batch.decode(body)
     except WireError as error:
         return str(error)
 
@@ -91,7 +90,7 @@ PIECES = st.sampled_from([bytes([byte]) for byte in range(256)] + [b'"', b"\\", 
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """A body as some peer writes it: with blanks anywhere, and then perhaps changed, cut or lengthened somewhere."""
+    """Draw a peer's body: with blanks anywhere, then perhaps changed, cut or lengthened somewhere."""
     written = draw(BATCHES).encode()
     for mark in (b"{", b":", b",", b"}"):
         written = written.replace(mark, draw(BLANKS) + mark + draw(BLANKS)) if draw(st.booleans()) else written
@@ -102,31 +101,31 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=200)  # every change of one byte is tried below, without chance
-@given_(bodies())
-def test_quick_reader_takes_nothing_that_the_strict_one_refuses(given: bytes) -> None:
-    """More than a blank behind a body leaves it to the strict reader."""
-    read, strictly = told(given), told(given + b"  ")
+@given(bodies())
+def test_quick_reader_takes_nothing_that_the_strict_one_refuses(body: bytes) -> None:
+    """Two blanks behind a body leave it to the strict reader."""
+    read, strictly = decoded(body), decoded(body + b"  ")
     assert read == strictly or (isinstance(read, str) and isinstance(strictly, str))
 
 
 @settings(max_examples=100)
-@given_(BATCHES)
-def test_quick_reader_takes_what_this_code_and_json_write(one: Batch) -> None:
-    names = one.metric + (one.stratum or "")
+@given(BATCHES)
+def test_quick_reader_takes_what_this_code_and_json_write(batch: Batch) -> None:
+    names = batch.metric + (batch.stratum or "")
     plain = names.isascii() and names.isprintable() and not set(names) & set('"\\[{')
-    for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
+    for written in (batch.encode(), json.dumps(json.loads(batch.encode())).encode()):
         with patch("json.loads", wraps=json.loads) as parser:
-            read = told(written)
-        assert (read == one and not parser.called) == plain
+            read = decoded(written)
+        assert (read == batch and not parser.called) == plain
 
 
 def test_quick_reader_takes_no_body_with_one_byte_changed_unless_the_strict_one_does() -> None:
-    """The neighbourhood of one body: each byte replaced by every printable one and some others, dropped, or doubled."""
+    """Try all neighbours of a body: each byte replaced by every printable one and some others, dropped, or doubled."""
     written = BATCH._replace(stratum="linux").encode()
     for place in range(len(written)):
         head, tail = written[:place], written[place + 1 :]
         others = [*range(0x20, 0x7F), 0, 9, 10, 13, 0x7F, 0x80, 0xC2, 0xFF]
         changed = [head + bytes([byte]) + tail for byte in others]
-        for given in [*changed, head + tail, head + written[place : place + 1] * 2 + tail]:
-            read = told(given)
-            assert isinstance(read, str) or read == told(given + b"  ")
+        for body in [*changed, head + tail, head + written[place : place + 1] * 2 + tail]:
+            read = decoded(body)
+            assert isinstance(read, str) or read == decoded(body + b"  ")

@@ -1,11 +1,11 @@
-"""Collectors to try: servers on loopback that talk as they like."""
+"""Scripted collectors on loopback for tests of the probe."""
 
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from client.peers import speaking
+from client.peers import Handler, serving
 from dither.cli import probe
 from dither.cli.probe import ProbeResult
 from dither.upload.transport import Endpoint
@@ -13,35 +13,32 @@ from dither.upload.transport import Endpoint
 OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
 
 
-Speak = Callable[[socket.socket], None]
-
-
 @contextmanager
-def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Run a server that talks as it likes to each connection, and yield its port."""
-    with speaking(lambda _, connection: speak(connection), context) as peer:
+def listening(handle: Handler, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Run a server that handles each connection by a script, and yield its port."""
+    with serving(lambda _, connection: handle(connection), context) as peer:
         yield peer.port
 
 
-def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:
-    """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
-    left = list(answers)
+def answering(*answers: tuple[int, str] | tuple[int, str, str], requests: list[bytes] | None = None) -> Handler:
+    """Return a script that sends HTTP answers (status, body, more headers), the last of them repeatedly."""
+    remaining = list(answers)
 
-    def speak(connection: socket.socket) -> None:
+    def handle(connection: socket.socket) -> None:
         request = connection.recv(65536)
-        if asked is not None:
-            asked.append(request)
-        status, body, *more = left.pop(0) if len(left) > 1 else left[0]
+        if requests is not None:
+            requests.append(request)
+        status, body, *more = remaining.pop(0) if len(remaining) > 1 else remaining[0]
         head = f"HTTP/1.1 {status} said\r\nContent-Length: {len(body.encode())}\r\n{''.join(more)}\r\n"
         connection.sendall((head + body).encode())
 
-    return speak
+    return handle
 
 
-def found(endpoint: str, *metrics: object, token: str | None = None) -> list[ProbeResult]:
+def probe_results(endpoint: str, *metrics: object, token: str | None = None) -> list[ProbeResult]:
     return list(probe.probe(Endpoint.parse(endpoint), token, metrics))  # type: ignore[arg-type]
 
 
-def last(speak: Speak, path: str = "", token: str | None = None) -> ProbeResult:
-    with listening(speak) as port:
-        return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]
+def last(handle: Handler, path: str = "", token: str | None = None) -> ProbeResult:
+    with listening(handle) as port:
+        return probe_results(f"http://127.0.0.1:{port}{path}", token=token)[-1]

@@ -1,4 +1,4 @@
-"""``python -m dither compile``: definitions as clients read them that know no TOML."""
+"""``python -m dither compile``: definitions for clients that cannot read TOML."""
 
 import json
 from datetime import date
@@ -105,13 +105,13 @@ def definitions(tmp_path: Path) -> Path:
 
 def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(definitions) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert told.out.isascii()
-    assert told.out.endswith("}\n]}\n")
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out.isascii()
+    assert output.out.endswith("}\n]}\n")
     metrics = parse_metrics(KINDS)
-    assert [line.startswith('{"name":') for line in told.out.splitlines()] == [False, *[True] * len(metrics), False]
-    file = json.loads(told.out)
+    assert [line.startswith('{"name":') for line in output.out.splitlines()] == [False, *[True] * len(metrics), False]
+    file = json.loads(output.out)
     assert file.keys() == {"format", "language", "sentences", "metrics"}
     assert file["format"] == FORMAT == "dither-compiled-1"
     for each, metric in zip(file["metrics"], metrics.values(), strict=True):
@@ -126,21 +126,21 @@ def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.Capt
 
 def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> None:
     metric = parse_metrics(KINDS)["theme"]
-    told: dict[str, Any] = json.loads(compiled(metric))
-    assert [*told] == [
+    compiled_metric: dict[str, Any] = json.loads(compiled(metric))
+    assert [*compiled_metric] == [
         *("name", "version", "terms", "period", "expires", "epsilon", "reports", "question", "law"),
         *("strata", "example", "description", "words"),
     ]
-    assert date.fromisoformat(told["expires"]) == metric.expires
-    assert told["strata"] == [["platform", ["linux", "mac", "other"]]]
-    assert (told["description"], told["example"]) == (metric.description, "light")
-    words = dict(told["words"])
+    assert date.fromisoformat(compiled_metric["expires"]) == metric.expires
+    assert compiled_metric["strata"] == [["platform", ["linux", "mac", "other"]]]
+    assert (compiled_metric["description"], compiled_metric["example"]) == (metric.description, "light")
+    words = dict(compiled_metric["words"])
     assert [*words] == [
         *("Why", "Read by", "About", "Until", "How often", "Answers", "Sent in the clear, not changed at random"),
         *("What a report tells", "Privacy loss"),
     ]
     assert words["Why"] == metric.why
-    assert words["Until"] == told["expires"]
+    assert words["Until"] == compiled_metric["expires"]
     assert words["Privacy loss"].startswith("epsilon 1 for one report")
     assert json.loads(compiled(parse_metrics(KINDS)["mobile"]))["expires"] is None
 
@@ -149,23 +149,23 @@ def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> N
     ("epsilon", "cap", "reports"), [("1.0", None, None), ("1.0", "1.0", 1), ("0.1", "0.3", 2), ("0.3", "3.0", 10)]
 )
 def test_a_cap_allows_as_many_reports_as_the_ledger_pays_for(epsilon: str, cap: str | None, reports: int) -> None:
-    """Exactly: 0.1 as a double is more than a third of 0.3, and what a report costs is rounded up."""
+    """Count exactly: 0.1 as a double is more than a third of 0.3, and the cost of a report is rounded up."""
     capped = "" if cap is None else f"cap = {cap}\n"
     metric = parse_metrics(f'[metrics.m]\ntype = "boolean"\nepsilon = {epsilon}\n{capped}')["m"]
-    found = json.loads(compiled(metric))["reports"]
-    assert found == (None if cap is None else Price.of(metric).most)
-    assert found == reports
+    compiled_reports = json.loads(compiled(metric))["reports"]
+    assert compiled_reports == (None if cap is None else Price.of(metric).most)
+    assert compiled_reports == reports
 
 
 def test_the_grid_of_a_number_is_the_same_when_it_is_read(definitions: Path) -> None:
     metric = parse_metrics(KINDS)["startup"]
-    told = json.loads(compiled(metric))["question"]
+    question = json.loads(compiled(metric))["question"]
     assert isinstance(metric.question, NumberQuestion)
-    assert told.pop("kind") == "number"
-    assert Grid(**told) == metric.question.grid(metric.mechanism)
+    assert question.pop("kind") == "number"
+    assert Grid(**question) == metric.question.grid(metric.mechanism)
 
 
-def test_the_file_is_the_same_each_time_and_as_it_is_printed(
+def test_compile_writes_the_same_bytes_each_time_and_to_standard_output(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "metrics.json"
@@ -177,17 +177,17 @@ def test_the_file_is_the_same_each_time_and_as_it_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_all_refusals_are_named_together_and_nothing_is_written(
+def test_compile_names_all_refusals_together_and_writes_nothing(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definitions.write_text(KINDS + REFUSED, encoding="utf-8")
     output = tmp_path / "metrics.json"
     output.write_bytes(b"before")
     assert main(definitions, "-o", output) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert printed.out == ""
     assert output.read_bytes() == b"before"
-    *lines, advice = told.err.splitlines()
+    *lines, advice = printed.err.splitlines()
     places = [line.removeprefix(f"dither: {definitions}: metrics.").partition(": ")[0] for line in lines]
     assert places == [
         *("lasting.period", "lasting.permanent_epsilon", "asked.one_of", "load.mechanism", "bits.mechanism"),
@@ -204,29 +204,27 @@ def test_all_refusals_are_named_together_and_nothing_is_written(
     assert "into a separate file" in advice
 
 
-def test_a_metric_compiles_once_the_advice_is_followed() -> None:
-    """Each refusal says what would be right, and it is."""
+def test_metric_compiles_after_the_advice_is_followed() -> None:
+    """Leaving out a refused key removes its refusal and no other."""
     with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
         compiled(parse_metrics(REFUSED)["lasting"])
     for key in ("period", "permanent_epsilon", "one_of", "mechanism"):
         kept = [line for line in REFUSED.splitlines() if not line.startswith(key)]
-        left = {
+        refused_keys = {
             refusal.place.rpartition(".")[2]
-            for one in parse_metrics("\n".join(kept)).values()
-            for refusal in refusals(one)
+            for metric in parse_metrics("\n".join(kept)).values()
+            for refusal in refusals(metric)
         }
-        assert left == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
+        assert refused_keys == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
 
 
-def test_the_definitions_are_not_replaced_by_what_is_compiled_from_them(
-    definitions: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(definitions, "-o", definitions) == 2
     assert capsys.readouterr().err.startswith("dither: --output: ")
     assert definitions.read_text(encoding="utf-8") == KINDS
 
 
-def test_a_large_file_is_written_with_advice_on_its_largest_metric(
+def test_compile_writes_a_large_file_and_names_its_largest_metric(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = [f"value number {number}" for number in range(4000)]
@@ -248,13 +246,13 @@ def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureF
     path = tmp_path / "metrics.toml"
     path.write_text(f'[seal]\nkey = "x25519:{"B" * 42}A"\n{KINDS}', encoding="utf-8")
     assert program.main(["compile", str(path)], environ={}) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("seal: WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305") == 1
-    assert "leave [seal] out" in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("seal: WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305") == 1
+    assert "leave [seal] out" in output.err
 
 
-def test_of_after_and_months_are_written_where_they_are_set_and_nothing_else_changes() -> None:
+def test_of_after_and_months_are_compiled_only_where_they_are_set() -> None:
     text = '[metrics.exports]\ntype = "number"\nlow = 0\nhigh = 50\nepsilon = 1.0\nperiod = "month"\n'
     plain = json.loads(compiled(parse_metrics(text)["exports"]))
     formed = json.loads(compiled(parse_metrics(text + 'of = "count"\nafter = "7 days"')["exports"]))

@@ -13,7 +13,7 @@ from dither.cli.compile import refusals
 from dither.cli.lint import hints, lint
 from dither_shared import Metric, RandomizedResponse, Strata, parse_metrics
 
-TOLD = dataclasses.replace(
+COMPLETE = dataclasses.replace(
     THEME, description="Which?", why="So", owner="me", expires=date(2027, 6, 30), tier="technical", cap=20.0
 )
 
@@ -29,9 +29,9 @@ def definitions(*surveys: str) -> str:
     ("surveys", "alone"), [(["looks"], ["m0"]), (["looks", "looks"], []), (["looks", "looks", "loks"], ["m2"])]
 )
 def test_lint_names_a_survey_of_one_metric(surveys: list[str], alone: list[str]) -> None:
-    found = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
-    told = [one for one in found if ".one_of: no other metric belongs to the survey " in one]
-    assert [one.split(".")[1] for one in told] == alone
+    lines = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
+    advice = [line for line in lines if ".one_of: no other metric belongs to the survey " in line]
+    assert [line.split(".")[1] for line in advice] == alone
 
 
 LASTING = f'''
@@ -58,7 +58,7 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
     assert hints(parse_metrics(LASTING.replace("[seal]", "").replace(f'key = "{KEY}"', "")).values()) == []
     path = tmp_path / "metrics.toml"
     path.write_text(LASTING)
-    assert program.main(["lint", "--metrics", str(path)], environ={}) == 0, "it is nothing to mend"
+    assert program.main(["lint", "--metrics", str(path)], environ={}) == 0, "a hint is no error"
     assert hint in capsys.readouterr().out
 
 
@@ -80,21 +80,21 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
         ),
     ],
 )
-def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
-    metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
-    found = lint([metric], date(2026, 11, 18))
-    assert len(found) == 1
-    assert found[0].startswith(finding)
+def test_lint_names_the_key_to_correct(change: dict[str, object], finding: str) -> None:
+    metric: Metric = dataclasses.replace(COMPLETE, **change)  # type: ignore[arg-type]
+    advice = lint([metric], date(2026, 11, 18))
+    assert len(advice) == 1
+    assert advice[0].startswith(finding)
 
 
 def test_lint_finds_nothing_in_a_good_definition() -> None:
-    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
-    once = dataclasses.replace(TOLD, period="once", cap=None)
-    assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []
+    lasting = dataclasses.replace(COMPLETE, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
+    once = dataclasses.replace(COMPLETE, period="once", cap=None)
+    assert lint([COMPLETE, lasting, once], date(2027, 6, 30)) == []
 
 
 def metric(name: str, **attributes: list[str]) -> Metric:
-    return dataclasses.replace(TOLD, name=name, strata=Strata.of(attributes.items()))
+    return dataclasses.replace(COMPLETE, name=name, strata=Strata.of(attributes.items()))
 
 
 def findings(*metrics: Metric) -> list[str]:
@@ -102,8 +102,8 @@ def findings(*metrics: Metric) -> list[str]:
 
 
 def test_good_strata_need_no_advice() -> None:
-    one = metric("one", platform=["linux", "windows", "macos"])
-    assert findings(one, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
+    first = metric("one", platform=["linux", "windows", "macos"])
+    assert findings(first, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), COMPLETE) == []
 
 
 @pytest.mark.parametrize("name", ["user", "email", "gender", "age", "country", "user_country", "device_id"])
@@ -113,17 +113,17 @@ def test_an_attribute_that_sounds_secret_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["platform", "storage", "package", "language_pack"[:7], "emailer", "build"])
-def test_an_attribute_that_only_contains_such_letters_is_not_named(name: str) -> None:
+def test_attribute_whose_name_only_contains_a_secret_word_is_not_named(name: str) -> None:
     assert findings(metric("theme", **{name: ["a", "b"]})) == []
 
 
-def test_many_cells_split_the_anonymity_set() -> None:
+def test_lint_warns_of_strata_with_many_cells() -> None:
     assert findings(metric("theme", platform=[*"abcdefg"])) == []
     (finding,) = findings(metric("theme", platform=[*"abcdefgh"]))
     assert finding.startswith("metrics.theme.strata: 9 cells, and each needs as many reports as the metric would")
 
 
-def test_one_name_and_one_list_for_all_metrics() -> None:
+def test_lint_advises_one_attribute_name_and_list_for_all_metrics() -> None:
     right, typo = metric("right", platform=["linux", "mac"]), metric("typo", plattform=["linux", "mac"])
     assert findings(right, right, typo)[-1].startswith(
         "metrics.typo.strata.plattform: another metric has a similar name; did you mean 'platform'?"
@@ -137,9 +137,9 @@ def test_one_name_and_one_list_for_all_metrics() -> None:
     ]
 
 
-def test_a_promise_of_a_batch_without_a_relay_has_no_effect_and_is_not_compiled() -> None:
+def test_batch_promise_without_a_relay_gets_advice_and_is_not_compiled() -> None:
     text = '[metrics.x]\ntype = "boolean"\nepsilon = 2.0\nmixed = {epsilon = 0.9, least = 1000}\n'
     (metric,) = parse_metrics(text).values()
-    found = lint([metric], date(2026, 11, 20))
-    assert any(one.startswith("metrics.x.mixed: has no effect without [seal]") for one in found)
+    advice = lint([metric], date(2026, 11, 20))
+    assert any(line.startswith("metrics.x.mixed: has no effect without [seal]") for line in advice)
     assert [refusal.place for refusal in refusals(metric)] == ["metrics.x.mixed"]

@@ -1,4 +1,4 @@
-"""An app offers the commands itself: its user need not know where questions or state are kept."""
+"""Commands offered by an app itself: its user need not know where definitions or state are stored."""
 
 import json
 import os
@@ -31,7 +31,7 @@ main()
 
 
 @pytest.mark.parametrize("arguments", [[], ["status"]])
-def test_without_a_command_the_status_is_shown(
+def test_offered_commands_default_to_status(
     arguments: list[str], make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(make(), arguments) == 0
@@ -48,7 +48,7 @@ def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: py
     assert json.loads(capsys.readouterr().out)["mode"] == "off"
 
 
-def test_a_choice_holds_for_the_client_that_is_at_work(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choice_by_command_applies_to_the_running_client(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(mode=None)
     assert run(client, ["on", "--yes"]) == 0
     shown = capsys.readouterr().out
@@ -68,12 +68,12 @@ def test_a_usage_error_names_the_app_and_does_not_exit(
     arguments: list[str], status: int, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(make(), arguments, program="notes telemetry") == status
-    told = capsys.readouterr()
-    assert "usage: notes telemetry" in told.out + told.err
-    assert "--metrics" not in told.out, "nor --app: the app knows"
+    output = capsys.readouterr()
+    assert "usage: notes telemetry" in output.out + output.err
+    assert "--metrics" not in output.out, "nor --app: the app supplies both"
 
 
-def test_a_client_that_could_not_be_made_says_so(
+def test_commands_of_an_invalid_client_print_its_error(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(MemoryState(), metrics=tmp_path / "missing.toml", strict=False, mode=None)
@@ -108,7 +108,7 @@ def test_an_app_of_ten_lines_offers_the_commands(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no shell's pipes of this kind")
 def test_a_closed_pipe_ends_an_app_without_a_traceback(folder: Path) -> None:
-    """The pipe is closed before the first byte: a status of 1 and not a word, where Python would show a traceback."""
+    """If the pipe is closed before the first byte, the program exits with 1 and prints no traceback."""
     read, write = os.pipe()
     os.close(read)
     app = (

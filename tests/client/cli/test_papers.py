@@ -1,4 +1,4 @@
-"""Papers: each sentence follows from the settings that it names, and from no other; nothing is forgotten."""
+"""Papers: each sentence depends on exactly the settings that it names, and every setting is covered."""
 
 import re
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ DEFINITIONS = {
 
 
 TOTALS = ("All questions together", "Many reports of one person")
-"""A total that is capped does not depend on epsilon; one that is not does."""
+"""The total depends on epsilon only if the metric has no cap."""
 
 
 def drafts(operator: Operator = OPERATOR, definitions: str = METRICS) -> list[Draft]:
@@ -115,7 +115,7 @@ def sealed(other: dict[str, object]) -> tuple[Operator, str]:
 
 
 def changes() -> Iterator[tuple[str, set[Fact], set[Fact]]]:
-    """Yield each setting with the facts before and after it has another value."""
+    """Yield each setting with the facts before and after its value changes."""
     plain, shut = facts(), facts(*sealed({}))
     for key, others in OPERATORS.items():
         for other in others:
@@ -137,11 +137,11 @@ def changed() -> list[tuple[str, set[Fact], set[Fact]]]:
     return list(changes())
 
 
-def test_every_setting_has_another_value_here() -> None:
-    assert OPERATORS.keys() == {one.name for one in fields(Operator)}
+def test_every_setting_of_the_papers_is_varied() -> None:
+    assert OPERATORS.keys() == {source.name for source in fields(Operator)}
 
 
-def test_a_sentence_changes_with_no_setting_but_those_that_it_names(
+def test_sentence_of_a_paper_changes_only_with_its_named_settings(
     changed: list[tuple[str, set[Fact], set[Fact]]],
 ) -> None:
     for key, before, after in changed:
@@ -149,18 +149,20 @@ def test_a_sentence_changes_with_no_setting_but_those_that_it_names(
         assert [fact for fact in before ^ after if not named & set(fact.sources)] == [], key
 
 
-def test_no_setting_is_left_out_and_none_is_named_in_vain(changed: list[tuple[str, set[Fact], set[Fact]]]) -> None:
+def test_papers_use_every_setting_and_every_named_source_matters(
+    changed: list[tuple[str, set[Fact], set[Fact]]],
+) -> None:
     moved: dict[str, set[Fact]] = {}
     for key, before, after in changed:
         moved.setdefault(key, set()).update(before ^ after)
-    assert [key for key, found in moved.items() if not found] == []
+    assert [key for key, changed_facts in moved.items() if not changed_facts] == []
     for fact in facts() | facts(*sealed({})):
-        vain = {one for one in fact.sources if not one.startswith("tests/") and fact not in moved[one]}
+        vain = {source for source in fact.sources if not source.startswith("tests/") and fact not in moved[source]}
         if not fact.text.startswith(TOTALS):
             assert vain == set(), fact
 
 
-def test_tests_that_a_sentence_names_are_there() -> None:
+def test_tests_named_by_a_sentence_exist() -> None:
     named = {
         source
         for operator, text in ((OPERATOR, METRICS), sealed({}), (replace(OPERATOR, web=True), METRICS))
@@ -169,36 +171,36 @@ def test_tests_that_a_sentence_names_are_there() -> None:
         if source.startswith("tests/")
     }
     assert len(named) > 20
-    for one in named:
-        file, _, test = one.partition("::")
-        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8") if test else (ROOT / file).exists(), one
+    for name in named:
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8") if test else (ROOT / file).exists(), name
 
 
-def test_every_fact_names_what_it_follows_from() -> None:
+def test_every_fact_of_a_paper_names_its_sources() -> None:
     assert [fact.text for fact in facts() | facts(*sealed({})) if not fact.sources] == []
 
 
-def test_what_is_no_fact_contains_no_setting() -> None:
-    values = [str(value) for one in fields(Operator) if len(str(value := getattr(OPERATOR, one.name))) > 5]
+def test_text_of_a_paper_outside_facts_contains_no_setting() -> None:
+    values = [str(value) for field in fields(Operator) if len(str(value := getattr(OPERATOR, field.name))) > 5]
     for draft in drafts():
         for part in draft.parts:
             if isinstance(part, str):
                 assert not any(value in part for value in values), part
 
 
-def test_each_draft_says_that_it_is_no_legal_advice() -> None:
+def test_each_paper_says_that_it_is_no_legal_advice() -> None:
     texts = [draft.text() for draft in drafts()]
     assert all("It is no legal advice" in text and "AppTelemetry" not in text for text in texts)
     assert len({draft.file for draft in drafts()}) == len(PAPERS)
 
 
-def test_numbers_are_those_of_the_clients() -> None:
+def test_limit_of_waiting_reports_in_papers_equals_the_javascript_clients() -> None:
     source = (ROOT / "client/js/src/reporting/ledger.js").read_text(encoding="utf-8")
     assert "MAX_REPORTS = 1_000;" in source
     assert any("at most 1,000 wait" in fact.text for fact in facts(replace(OPERATOR, web=True)))
 
 
-def test_a_large_loss_is_called_one() -> None:
+def test_papers_call_a_large_privacy_loss_large() -> None:
     large = METRICS.replace("cap = 4", "cap = 52")
     assert any("at most epsilon 52. That may leave no doubt" in fact.text for fact in facts(definitions=large))
     assert any("at most epsilon 4." in fact.text and "no doubt" not in fact.text for fact in facts())
@@ -206,7 +208,7 @@ def test_a_large_loss_is_called_one() -> None:
     assert any("No total is bounded: each further report of start costs" in fact.text for fact in unbounded)
 
 
-def test_a_device_that_can_be_recognized_is_said_to_be() -> None:
+def test_papers_say_if_a_device_can_be_recognized() -> None:
     lasting = facts(definitions=DEFINITIONS["metrics.permanent_epsilon"][0])
     assert any("may be recognized as coming from one device" in fact.text for fact in lasting)
     assert any("repeat a permanent answer may be matched with each other" in fact.text for fact in lasting)
@@ -216,7 +218,7 @@ def test_a_device_that_can_be_recognized_is_said_to_be() -> None:
     assert any("network addresses, in logs for 3 days." in fact.text for fact in logs)
 
 
-def test_what_a_thief_of_the_device_learns_includes_what_is_kept_unchanged() -> None:
+def test_papers_list_unrandomized_state_among_what_a_thief_learns() -> None:
     kept = facts(definitions=METRICS + 'of = "furthest"\n')
     assert any(fact.text.endswith("and for how long, is stated for theme.") for fact in kept)
     assert any("and when, and what is kept unchanged for theme." in fact.text for fact in kept)
@@ -226,23 +228,25 @@ def test_what_a_thief_of_the_device_learns_includes_what_is_kept_unchanged() -> 
 @pytest.mark.parametrize(
     ("relay", "definitions", "said"), [("", METRICS + SEAL, "say who runs"), ("Relay e.V.", METRICS, "no report goes")]
 )
-def test_a_relay_is_named_if_reports_are_sealed_and_only_then(relay: str, definitions: str, said: str) -> None:
+def test_papers_name_a_relay_exactly_if_reports_are_sealed(relay: str, definitions: str, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         drafts(replace(OPERATOR, relay=relay), definitions)
 
 
 def filled(tmp_path: Path, **other: str) -> Path:
-    """Return an operator.toml: the example, with what stands in ``OPERATOR`` between its quotes."""
+    """Return an operator.toml: the example with the values of ``OPERATOR`` between its quotes."""
     text = Operator.example()
-    for one in fields(Operator):
-        value = other.get(one.name, str(getattr(OPERATOR, one.name)))
-        text = re.sub(rf'(?m)^{one.name} = ""$', f'{one.name} = "{value}"', text)
+    for field in fields(Operator):
+        value = other.get(field.name, str(getattr(OPERATOR, field.name)))
+        text = re.sub(rf'(?m)^{field.name} = ""$', f'{field.name} = "{value}"', text)
     path = tmp_path / "operator.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_the_example_is_filled_in_between_its_quotes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_operator_toml_example_is_completed_between_its_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert Operator.load(filled(tmp_path)) == OPERATOR
     assert main(["papers", "--example"]) == 0
     assert capsys.readouterr().out == Operator.example()

@@ -1,4 +1,4 @@
-"""``python -m dither test``: what it finds out about a collector, and how it says so."""
+"""``python -m dither test``: the checks of a collector and their reports."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 from cryptography.hazmat.primitives import hpke
 
-from client.cli.probed import OPEN, answering, found, last, listening
+from client.cli.probed import OPEN, answering, last, listening, probe_results
 from client.devices import MOBILE, THEME
 from client.peers import certificate
 from client.seals import sealing
@@ -28,20 +28,22 @@ def problem(slug: str, detail: str = "") -> str:
 
 
 def test_each_step_of_a_good_collector_is_ok() -> None:
-    answers = [(200, OPEN), *((200, KNOWN % (one.name, one.version, "accepted")) for one in (THEME, MOBILE))]
-    asked: list[bytes] = []
-    with listening(answering(*answers, asked=asked)) as port:
-        findings = found(f"http://localhost:{port}/some/where/", THEME, MOBILE, token="s3cret")  # noqa: S106 - nobody's
+    answers = [(200, OPEN), *((200, KNOWN % (metric.name, metric.version, "accepted")) for metric in (THEME, MOBILE))]
+    requests: list[bytes] = []
+    with listening(answering(*answers, requests=requests)) as port:
+        findings = probe_results(f"http://localhost:{port}/some/where/", THEME, MOBILE, token="s3cret")  # noqa: S106 - nobody's
     assert {finding.result for finding in findings} == {"ok"}
     steps = ["name", "connection", "encryption", "collector", "token", "metric", "metric"]
     assert [finding.step for finding in findings] == steps
-    assert [(one.metric, one.version) for one in findings[-2:]] == [(m.name, m.version) for m in (THEME, MOBILE)]
-    assert [request.split(b" ")[:2] for request in asked] == [
+    assert [(finding.metric, finding.version) for finding in findings[-2:]] == [
+        (m.name, m.version) for m in (THEME, MOBILE)
+    ]
+    assert [request.split(b" ")[:2] for request in requests] == [
         [b"GET", b"/some/where/v1/reports"],
         [b"GET", f"/some/where/v1/metrics/theme/versions/{THEME.version}".encode()],
         [b"GET", f"/some/where/v1/metrics/mobile/versions/{MOBILE.version}".encode()],
     ]
-    assert [b"Authorization: Bearer s3cret" in request for request in asked] == [True, False, False]
+    assert [b"Authorization: Bearer s3cret" in request for request in requests] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -59,13 +61,13 @@ def test_each_step_of_a_good_collector_is_ok() -> None:
         (500, problem("internal"), "HTTP 500"),
     ],
 )
-def test_an_answer_that_is_not_a_collectors_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_an_answer_that_is_not_a_collectors(status: int, body: str, said: str) -> None:
     finding = last(answering((status, body)))
     assert (finding.step, finding.result) == ("collector", "failed")
     assert said in finding.says
 
 
-def test_a_missing_path_is_asked_about() -> None:
+def test_probe_of_a_missing_path_suggests_to_check_it() -> None:
     assert "is the path /wrong right?" in last(answering((404, "")), "/wrong/").says
 
 
@@ -80,7 +82,9 @@ def test_a_missing_path_is_asked_about() -> None:
         (403, problem("forbidden"), "t", "failed", "it has another role"),
     ],
 )
-def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | None, result: str, said: str) -> None:
+def test_probe_judges_the_token_by_the_collectors_answer(
+    status: int, body: str, token: str | None, result: str, said: str
+) -> None:
     finding = last(answering((status, body)), token=token)
     assert (finding.step, finding.result) == ("token", result)
     assert said in finding.says
@@ -97,18 +101,18 @@ def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | 
         (503, problem("unavailable"), "HTTP 503"),
     ],
 )
-def test_a_version_that_is_not_counted_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_a_version_that_the_collector_does_not_count(status: int, body: str, said: str) -> None:
     with listening(answering((200, OPEN), (status, body))) as port:
-        finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
+        finding = probe_results(f"http://127.0.0.1:{port}", THEME)[-1]
     assert (finding.step, finding.result, finding.metric) == ("metric", "failed", "theme")
     assert said in finding.says
 
 
-def test_a_limited_rate_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_waits_after_a_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_PAUSE", 0.0)
     accepted = KNOWN % ("theme", THEME.version, "accepted")
     with listening(answering((429, ""), (200, OPEN), (429, ""), (429, ""), (200, accepted))) as port:
-        assert found(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
+        assert probe_results(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
 
 
 def test_an_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,14 +120,14 @@ def test_an_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    (finding,) = found("https://telemetry.example.org")
+    (finding,) = probe_results("https://telemetry.example.org")
     assert (finding.step, finding.result) == ("name", "failed")
     assert "is it spelled correctly?" in finding.says
 
 
 def test_a_port_without_listener_is_reported() -> None:
     with kept_port() as port:
-        assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
+        assert probe_results(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
 
 
 @pytest.fixture
@@ -137,34 +141,34 @@ def test_a_trusted_certificate_is_ok_for_its_name_only(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
     answers = [(200, OPEN), (200, KNOWN % ("theme", THEME.version, "accepted"))]
     with listening(answering(*answers), context) as port:
-        findings = found(f"https://localhost:{port}", THEME)
+        findings = probe_results(f"https://localhost:{port}", THEME)
         assert {finding.result for finding in findings} == {"ok"}
-        (*_, finding) = found(f"https://127.0.0.1:{port}")
+        (*_, finding) = probe_results(f"https://127.0.0.1:{port}")
     assert (finding.step, finding.result) == ("encryption", "failed")
     assert "it belongs to another server" in finding.says
 
 
 def test_an_untrusted_certificate_is_reported(context: ssl.SSLContext) -> None:
     with listening(answering((200, OPEN)), context) as port:
-        finding = found(f"https://localhost:{port}")[-1]
+        finding = probe_results(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
     assert "its issuer is not an authority that this machine trusts" in finding.says
 
 
 def test_https_to_an_http_port_is_reported() -> None:
     with listening(answering((400, ""))) as port:
-        finding = found(f"https://localhost:{port}")[-1]
+        finding = probe_results(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
     assert "is it http" in finding.says
 
 
-def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unencrypted_endpoint_gets_a_warning_except_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(answering((200, OPEN))) as port:
         (local,) = resolve("127.0.0.1", port)
         far = local._replace(name=("192.0.2.1", port))
         monkeypatch.setattr("dither.cli.probe.resolve", lambda *_: [far])
         monkeypatch.setattr("dither.cli.probe.dial", lambda _, deadline: (dial([local], deadline)[0], far))
-        findings = found(f"http://collector.example:{port}")
+        findings = probe_results(f"http://collector.example:{port}")
     assert [finding.result for finding in findings] == ["ok", "ok", "warning", "ok", "ok"]
 
 
@@ -180,15 +184,15 @@ def test_exit_status_and_json_say_whether_reports_would_arrive(
 ) -> None:
     answers = [(200, OPEN), (404, problem("unknown-version"))]
     with listening(answering(*answers)) as port:
-        given = ["test", "--endpoint", f"http://127.0.0.1:{port}", "--token", "s3cret", "--json"]
-        assert program.main(given[:-1]) == 0
+        arguments = ["test", "--endpoint", f"http://127.0.0.1:{port}", "--token", "s3cret", "--json"]
+        assert program.main(arguments[:-1]) == 0
         assert "s3cret" not in capsys.readouterr().out
     with listening(answering(*answers)) as port:
-        given[2] = f"http://127.0.0.1:{port}"
-        assert program.main([*given, "--metrics", metrics]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["endpoint"], told["delivers"]) == (given[2], False)
-    assert [(step["step"], step["result"]) for step in told["steps"][-3:]] == [
+        arguments[2] = f"http://127.0.0.1:{port}"
+        assert program.main([*arguments, "--metrics", metrics]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["endpoint"], answer["delivers"]) == (arguments[2], False)
+    assert [(step["step"], step["result"]) for step in answer["steps"][-3:]] == [
         ("token", "ok"),
         ("metric", "failed"),
         ("metric", "failed"),
@@ -202,7 +206,7 @@ def test_findings_fit_80_columns(metrics: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ["--endpoint", "ftp://example.org"],
         ["--endpoint", "https://example.org/a b"],
@@ -215,25 +219,25 @@ def test_findings_fit_80_columns(metrics: str, capsys: pytest.CaptureFixture[str
         ["--endpoint", "https://[::1"],
     ],
 )
-def test_a_usage_error_is_one_line(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main(["test", *given]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1
+def test_a_usage_error_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["test", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
 
 
 SEALED = tuple(sealing({"theme": THEME, "mobile": MOBILE}).values())
 
 
 @pytest.mark.parametrize(("status", "body"), [(405, problem("method-not-allowed")), (200, '{"relay": "dither"}')])
-def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: str) -> None:
-    asked: list[bytes] = []
-    with listening(answering((status, body), asked=asked)) as port:
-        findings = found(f"http://127.0.0.1:{port}/some/where", *SEALED, token="s3cret")  # noqa: S106 - nobody's
+def test_probe_of_a_relay_sends_no_token_and_checks_no_version(status: int, body: str) -> None:
+    requests: list[bytes] = []
+    with listening(answering((status, body), requests=requests)) as port:
+        findings = probe_results(f"http://127.0.0.1:{port}/some/where", *SEALED, token="s3cret")  # noqa: S106 - nobody's
     results = [(finding.step, finding.result) for finding in findings[3:]]
     assert results == [("relay", "ok"), ("sealing", "ok"), ("metric", "warning"), ("metric", "warning")]
     assert f"its collector does, at /v1/metrics/theme/versions/{THEME.version}" in findings[5].says
-    (request,) = asked
+    (request,) = requests
     assert request.startswith(b"GET /some/where/v1/sealed ")
     assert b"s3cret" not in request
 
@@ -249,34 +253,36 @@ def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: s
         (502, "<html>", "something answers (HTTP 502), but it is not a dither relay"),
     ],
 )
-def test_an_answer_that_is_not_a_relays_is_named(status: int, body: str, said: str) -> None:
+def test_probe_names_an_answer_that_is_not_a_relays(status: int, body: str, said: str) -> None:
     with listening(answering((status, body))) as port:
-        finding = found(f"http://127.0.0.1:{port}", *SEALED)[-1]
+        finding = probe_results(f"http://127.0.0.1:{port}", *SEALED)[-1]
     assert (finding.step, finding.result) == ("relay", "failed")
     assert said in finding.says
 
 
-def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
+def test_probe_recognizes_a_relay_in_place_of_a_collector() -> None:
     missing = problem("not-found")
     with listening(answering((404, missing), (200, '{"relay": "dither"}'))) as port:
-        finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
+        finding = probe_results(f"http://127.0.0.1:{port}", THEME)[-1]
     assert (finding.step, finding.result) == ("collector", "failed")
     assert finding.says.startswith("a dither relay answers, not a collector: ")
     assert "this metrics file has no seal key" in finding.says
     assert "something answers (HTTP 404), but it is not a dither collector" in last(answering((404, missing))).says
 
 
-def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_fails_if_the_app_could_not_seal_here(monkeypatch: pytest.MonkeyPatch) -> None:
     sealer.cache_clear()
     monkeypatch.delattr(hpke, "Suite")  # as in a package that is too old
     with listening(answering((200, '{"relay": "dither"}'))) as port:
-        findings = found(f"http://127.0.0.1:{port}", *SEALED)
-    (finding,) = (one for one in findings if one.result == "failed")
+        findings = probe_results(f"http://127.0.0.1:{port}", *SEALED)
+    (finding,) = (step for step in findings if step.result == "failed")
     assert finding.step == "sealing"
     assert "needs the package cryptography (47 or later), which cannot be imported here" in finding.says
 
 
-def test_the_verdict_on_a_relay_promises_no_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probe_of_a_relay_does_not_promise_that_reports_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "metrics.toml"
     path.write_text(f'[seal]\nkey = "{SEALED[0].seal}"\n[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
     with listening(answering((200, '{"relay": "dither"}'))) as port:

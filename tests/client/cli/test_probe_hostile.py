@@ -1,4 +1,4 @@
-"""A hostile collector gets neither time, memory nor the terminal of who tries it."""
+"""Probing a hostile collector is bounded in time and memory, and prints nothing raw to the terminal."""
 
 import json
 import socket
@@ -7,22 +7,23 @@ from contextlib import suppress
 
 import pytest
 
-from client.cli.probed import OPEN, Speak, answering, found, listening
+from client.cli.probed import OPEN, answering, listening, probe_results
 from client.devices import THEME
+from client.peers import Handler
 from dither import __main__ as program
 from dither.cli import probe
 
 
-def pouring(head: bytes, piece: bytes) -> Speak:
-    """Return a speaker that never ends, if it is let."""
+def pouring(head: bytes, piece: bytes) -> Handler:
+    """Return a script that sends without end until the client hangs up."""
 
-    def speak(connection: socket.socket) -> None:
+    def handle(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(head)
         while True:
             connection.sendall(piece)
 
-    return speak
+    return handle
 
 
 POURS = {  # heads without end are those of tests/client/upload/test_hostile_peer.py
@@ -36,12 +37,12 @@ POURS = {  # heads without end are those of tests/client/upload/test_hostile_pee
 
 
 @pytest.mark.parametrize("what", POURS)
-def test_an_endless_body_is_not_read_to_its_end(what: str) -> None:
+def test_probe_does_not_read_an_endless_body(what: str) -> None:
     with listening(POURS[what]) as port:
-        found(f"http://127.0.0.1:{port}")  # which loads what is loaded once
+        probe_results(f"http://127.0.0.1:{port}")  # the first call loads modules
         tracemalloc.start()
         try:
-            finding = found(f"http://127.0.0.1:{port}")[-1]
+            finding = probe_results(f"http://127.0.0.1:{port}")[-1]
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -55,21 +56,21 @@ def dripping(connection: socket.socket) -> None:
     connection.settimeout(0.02)
     while True:
         with suppress(TimeoutError):
-            if not connection.recv(1):  # the other has gone
+            if not connection.recv(1):  # the client has hung up
                 return
         connection.sendall(b"a")
 
 
-def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collector that answers at first and then no more holds up the metrics together, not each."""
+def test_probe_has_one_deadline_for_all_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One deadline covers all metrics if a collector stops answering."""
     monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
-    left = [answering((200, OPEN))]
+    remaining = [answering((200, OPEN))]
 
     def tiring(connection: socket.socket) -> None:
-        (left.pop() if left else dripping)(connection)
+        (remaining.pop() if remaining else dripping)(connection)
 
     with listening(tiring) as port:
-        findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
+        findings = probe_results(f"http://127.0.0.1:{port}", *[THEME] * 5)
     assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
     assert all("took too long" in finding.says for finding in findings[-5:])
 
@@ -79,7 +80,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 @pytest.mark.parametrize("status", [200, 302, 404])
-def test_nothing_that_a_collector_says_reaches_the_terminal_as_it_is(
+def test_probe_escapes_everything_that_a_collector_answers(
     status: int, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = f"Location: https://elsewhere/{HOSTILE}\r\nServer: {HOSTILE}\r\n"

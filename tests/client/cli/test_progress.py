@@ -1,4 +1,4 @@
-"""An audit takes long, and says how far it has come."""
+"""Progress of an audit, which takes long."""
 
 import io
 import os
@@ -20,7 +20,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_the_progress_on_a_terminal_is_one_line_that_is_gone_at_the_end() -> None:
+def test_progress_of_an_audit_on_a_terminal_is_one_line_erased_at_the_end() -> None:
     terminal, now = _Terminal(), [0.0]
     with Progress("audit", 1000, terminal, lambda: now[0]) as progress:
         for _ in range(10):
@@ -31,7 +31,7 @@ def test_the_progress_on_a_terminal_is_one_line_that_is_gone_at_the_end() -> Non
     assert "\n" not in terminal.getvalue()
 
 
-def test_progress_in_a_log_is_a_line_every_five_seconds() -> None:
+def test_progress_of_an_audit_in_a_log_is_a_line_every_five_seconds() -> None:
     log, now = io.StringIO(), [0.0]
     with Progress("audit", 100, log, lambda: now[0]) as progress:
         for _ in range(100):
@@ -40,7 +40,7 @@ def test_progress_in_a_log_is_a_line_every_five_seconds() -> None:
     assert log.getvalue().splitlines() == ["dither: audit: 47%", "dither: audit: 93%"]
 
 
-def test_a_progress_that_nobody_can_see_any_more_stops_nothing() -> None:
+def test_failure_to_print_progress_does_not_stop_an_audit() -> None:
     class Closed(io.StringIO):
         def write(self, _: str) -> NoReturn:
             raise BrokenPipeError
@@ -53,7 +53,7 @@ def test_a_progress_that_nobody_can_see_any_more_stops_nothing() -> None:
 
 
 def test_control_c_ends_an_audit_and_leaves_the_terminal_as_it_was() -> None:
-    """Twenty seconds of silence made people believe that it hung."""
+    """Users took twenty seconds without output for a hang."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "dither", "audit", "--mechanism", "rappor", "--epsilon", "1"]
     with subprocess.Popen([*command, "--draws", "100000000"], stdout=theirs, stderr=theirs) as process:

@@ -29,7 +29,9 @@ def arguments(tmp_path: Path, folder: Path) -> list[str]:
     return ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
 
 
-def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_preview_and_sent_commands_write_nothing(
+    arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status", *arguments]) == 0
     shown = capsys.readouterr().out
     assert "telemetry is off" in shown
@@ -42,22 +44,22 @@ def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("command", ["on", "local", "off", "forget"])
-def test_what_could_not_be_stored_is_reported_once(
+def test_failure_to_store_a_choice_is_reported_once(
     command: str, arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_text("a file, where the state's folder should be")
     assert main([command, *(["--yes"] if command == "on" else []), *arguments]) == 1
-    told = capsys.readouterr()
-    assert "telemetry is" not in told.out
-    assert "failed" in told.err
-    assert len(told.err.splitlines()) <= 2
+    output = capsys.readouterr()
+    assert "telemetry is" not in output.out
+    assert "failed" in output.err
+    assert len(output.err.splitlines()) <= 2
 
 
 def test_a_closed_pipe_ends_a_command_without_a_traceback(arguments: list[str]) -> None:
     program = f"{sys.executable} -m dither status {' '.join(arguments)} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.returncode in {0, 1}, "as it happens before or after"
+    assert done.returncode in {0, 1}, "in either order"
 
 
 def test_a_choice_is_kept_and_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +102,7 @@ def test_the_status_names_a_survey(tmp_path: Path, folder: Path, capsys: pytest.
     assert capsys.readouterr().out.count("reported at most once a day, one of 2 questions (a, b)\n") == 2
 
 
-def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_is_available_as_json(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["on", "--yes", *arguments])
     capsys.readouterr()
     assert main(["status", "--json", *arguments]) == 0
@@ -130,7 +132,7 @@ def test_the_ledger_is_printed_as_table_and_json(
     assert [row["reports"] for row in json.loads(capsys.readouterr().out)] == [1, 0]
 
 
-def test_sent_prints_the_bytes(
+def test_sent_command_prints_the_bytes(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(folder, metrics=arguments[1])
@@ -140,7 +142,7 @@ def test_sent_prints_the_bytes(
     assert capsys.readouterr().out.encode().splitlines() == client.sent() != []
 
 
-def test_forget_says_what_it_cannot_do(
+def test_forget_says_that_sent_reports_cannot_be_recalled(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make(folder, metrics=arguments[1]).record("theme", "dark")
@@ -187,7 +189,7 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
 
 
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("arguments", "status"),
     [
         (["--mechanism", "symmetric-unary", "--epsilon", "1", "--size", "8"], 0),
         (["--mechanism", "optimized-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 0),
@@ -212,9 +214,9 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
     ],
 )
 def test_an_audit_of_one_mechanism_checks_its_options(
-    given: list[str], status: int, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["audit", *given, "--draws", "1000"]) == status
+    assert main(["audit", *arguments, "--draws", "1000"]) == status
     printed = capsys.readouterr()
     assert ("ok" in printed.out, bool(printed.err)) == (status == 0, status == 2)
 

@@ -1,4 +1,4 @@
-"""Results are written whole, or not at all."""
+"""Results are written completely, or not at all."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ def test_a_new_file_has_the_mode_that_the_umask_leaves_and_an_old_one_keeps_its_
     assert [*tmp_path.iterdir()] == [path], "no draft is left"
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "metrics.json", tmp_path / "metrics.json"
     link.symlink_to(target)
@@ -42,18 +42,18 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    pipe, found = tmp_path / "pipe", list[bytes]()
+    pipe, received = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.start()
     write_whole(pipe, b"one\n")
     reader.join(60)
-    assert found == [b"one\n"]
+    assert received == [b"one\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.parametrize("name", [".", "missing/metrics.json", "n" * 300, "circle", "file/metrics.json"])
-def test_what_cannot_be_written_is_told_and_changes_nothing(name: str, tmp_path: Path) -> None:
+def test_failed_write_is_reported_and_changes_nothing(name: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "file").write_bytes(b"before")
     with pytest.raises(ParameterError, match="cannot be written: "):
@@ -62,7 +62,7 @@ def test_what_cannot_be_written_is_told_and_changes_nothing(name: str, tmp_path:
     assert (tmp_path / "file").read_bytes() == b"before"
 
 
-def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "metrics.json"
     path.write_bytes(b"before")
 
@@ -75,10 +75,10 @@ def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     assert {each: each.read_bytes() for each in tmp_path.iterdir()} == {path: b"before"}
 
 
-def test_files_are_the_same_under_another_name(tmp_path: Path) -> None:
-    one, other, link = (tmp_path / name for name in ("one", "other", "link"))
-    one.write_bytes(b"")
-    link.symlink_to(one)
-    assert same_file(one, link)
-    assert not same_file(one, other)
-    assert not same_file(tmp_path / ("n" * 300), one)
+def test_file_is_recognized_under_another_name(tmp_path: Path) -> None:
+    target, other, link = (tmp_path / name for name in ("one", "other", "link"))
+    target.write_bytes(b"")
+    link.symlink_to(target)
+    assert same_file(target, link)
+    assert not same_file(target, other)
+    assert not same_file(tmp_path / ("n" * 300), target)

@@ -1,4 +1,4 @@
-"""Consent is to what was shown: by whom it may be overruled, and what it does not cover."""
+"""Consent covers what was shown: who may overrule it, and what it does not cover."""
 
 import dataclasses
 import os
@@ -20,7 +20,9 @@ from dither_shared import ChoiceQuestion, Strata
 if TYPE_CHECKING:
     from dither_shared import Metric
 
-TOLD = dataclasses.replace(THEME, why="To choose", owner="ui@example.org", expires=date(2027, 6, 30), tier="technical")
+COMPLETE = dataclasses.replace(
+    THEME, why="To choose", owner="ui@example.org", expires=date(2027, 6, 30), tier="technical"
+)
 
 
 def states(client: dither.Client) -> dict[str, str]:
@@ -28,7 +30,7 @@ def states(client: dither.Client) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("environ", "found"),
+    ("environ", "sign"),
     [
         ({"CI": "true"}, "CI in the environment"),
         ({"CI": "1"}, "CI in the environment"),
@@ -38,11 +40,11 @@ def states(client: dither.Client) -> dict[str, str]:
         ({"HOME": "/root"}, ""),
     ],
 )
-def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], found: str) -> None:
-    assert automation_sign(environ) == found
+def test_ci_and_test_runs_are_recognized_by_their_environment(environ: Mapping[str, str], sign: str) -> None:
+    assert automation_sign(environ) == sign
 
 
-def test_every_service_of_continuous_integration_is_known_by_its_variable() -> None:
+def test_every_ci_service_is_recognized_by_its_variable() -> None:
     names = (
         *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
         *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
@@ -51,7 +53,7 @@ def test_every_service_of_continuous_integration_is_known_by_its_variable() -> N
 
 
 @pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])
-def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
+def test_automated_machine_is_off_unless_turned_on(
     make: Make, folder: Path, environ: dict[str, str], mode: str
 ) -> None:
     client = make(folder, environ=environ, mode=None)
@@ -60,10 +62,8 @@ def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
     assert folder.exists() is (mode == "on")
 
 
-def test_under_pytest_a_client_is_off_unless_it_is_given_surroundings(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.environ", {})  # which may be that of a machine that builds
+def test_client_under_pytest_is_off_unless_an_environ_is_passed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.environ", {})  # the real environment may be that of a CI machine
     client = make(environ=None)
     assert client.status().mode == "off"
     assert client.status().decided_by.startswith("pytest is running")
@@ -89,7 +89,7 @@ def test_the_administrators_policy_overrides_the_user(make: Make, tmp_path: Path
     assert make(policy=policy).status().mode == "on"
 
 
-def test_a_policy_that_may_not_be_read_is_off(tmp_path: Path) -> None:
+def test_unreadable_policy_turns_telemetry_off(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").mkdir()
     assert Policy(tmp_path / "policy.toml", "tests").mode() == ""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -115,7 +115,7 @@ def test_the_policy_file_has_its_place_on_each_system(
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder: Path, in_memory: bool) -> None:
+def test_new_metric_stays_off_until_it_is_accepted(make: Make, folder: Path, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     make(state, metrics={"mobile": MOBILE})
     client = make(state, metrics={"mobile": MOBILE, "theme": THEME}, mode=None)
@@ -147,22 +147,22 @@ def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder:
         {"strata": Strata.of([("platform", ["linux"])])},
     ],
 )
-def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: dict[str, object]) -> None:
-    changed: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
-    assert terms(changed) != terms(TOLD)
-    assert len(terms(TOLD)) == 16
+def test_changed_metric_needs_new_consent(make: Make, change: dict[str, object]) -> None:
+    changed: Metric = dataclasses.replace(COMPLETE, **change)  # type: ignore[arg-type]
+    assert terms(changed) != terms(COMPLETE)
+    assert len(terms(COMPLETE)) == 16
     state = dither.MemoryState()
-    make(state, metrics={"theme": TOLD})
+    make(state, metrics={"theme": COMPLETE})
     client = make(state, metrics={"theme": changed}, mode=None)
     client.record("theme", "dark")
     assert client.preview() == []
     assert states(client) == {"theme": "not accepted"}
-    back = make(state, metrics={"theme": TOLD}, mode=None)
+    back = make(state, metrics={"theme": COMPLETE}, mode=None)
     back.record("theme", "dark")
     assert len(back.preview()) == 1
 
 
-def test_accepting_some_leaves_the_others_off(make: Make) -> None:
+def test_accepting_some_metrics_leaves_the_others_off(make: Make) -> None:
     client = make(mode=None)
     client.consent("on", ["theme"])
     client.record("mobile", True)
@@ -181,17 +181,17 @@ def test_the_day_of_acceptance_is_kept_and_off_forgets_it(make: Make, folder: Pa
     assert [metric.since for metric in client.status().metrics] == [first, calendar.day]
     client.consent("off")
     assert [metric.since for metric in client.status().metrics] == [None, None]
-    assert client.pending() == [], "whoever said no is not asked again"
+    assert client.pending() == [], "a user who said no is not asked again"
     client.consent("on")
     assert [metric.since for metric in client.status().metrics] == [calendar.day, calendar.day]
 
 
-def test_all_metrics_are_pending_until_somebody_decides(make: Make) -> None:
+def test_all_metrics_are_pending_until_the_user_decides(make: Make) -> None:
     assert make(mode=None).pending() == list(METRICS)
     assert make(mode=None, environ={"DITHER": "off"}).pending() == []
 
 
-def test_metric_that_has_expired_is_asked_no_more(make: Make, calendar: Calendar) -> None:
+def test_expired_metric_is_not_pending(make: Make, calendar: Calendar) -> None:
     ending = {"theme": dataclasses.replace(THEME, expires=calendar.day)}
     state = dither.MemoryState()
     client = make(state, metrics=ending)
@@ -201,13 +201,13 @@ def test_metric_that_has_expired_is_asked_no_more(make: Make, calendar: Calendar
     assert (client.status().queued, client.status().withheld) == (1, 1)
     assert states(client) == {"theme": "expired"}
     assert (client.pending(), "theme" in client.consent_text()) == ([], False)
-    assert client.flush(60), "what was agreed to in time is still delivered"
+    assert client.flush(60), "a report that was made in time is still delivered"
     dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
     dithered.record("theme", "dark")
     assert dithered.preview() == []
 
 
-def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) -> None:
+def test_choice_in_an_earlier_format_covers_no_metric(make: Make, folder: Path) -> None:
     make(folder)
     consent = folder / "consent"
     consent.write_bytes(consent.read_bytes().partition(b"\n")[0] + b"\n")
@@ -216,7 +216,7 @@ def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) ->
     assert (client.status().mode, client.status().withheld, client.preview()) == ("on", 1, [])
 
 
-def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
+def test_truncated_choice_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
     make(folder, metrics={"mobile": MOBILE, "theme": THEME})
     whole = (folder / "consent").read_bytes()
     for length in range(0, len(whole), 2):
@@ -227,7 +227,7 @@ def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder:
         assert (client.status().mode == "on") is (whole[:length].endswith(b"\n") and length > 0)
 
 
-def test_a_yes_covers_what_goes_through_a_relay_later(make: Make, folder: Path) -> None:
+def test_consent_still_holds_if_reports_later_go_through_a_relay(make: Make, folder: Path) -> None:
     make(folder).close()
     for key in KEYS.values():
         client = make(folder, mode=None, seal=key)
@@ -235,11 +235,11 @@ def test_a_yes_covers_what_goes_through_a_relay_later(make: Make, folder: Path) 
         assert {metric.since for metric in client.status().metrics} == {Calendar().day}
 
 
-def test_a_yes_to_a_relay_covers_nothing_without_one(make: Make, folder: Path) -> None:
+def test_consent_to_a_relay_does_not_cover_sending_without_it(make: Make, folder: Path) -> None:
     make(folder, seal=KEY).close()
     client = make(folder, mode=None)
     client.record("mobile", True)
     assert client.pending() == list(METRICS)
     assert (client.status().withheld, client.status().queued) == (1, 0)
-    assert make(folder, mode=None, seal=KEYS["xwing"]).pending() == [], "another key of the collector asks nobody anew"
+    assert make(folder, mode=None, seal=KEYS["xwing"]).pending() == [], "another key needs no new consent"
     assert terms(MOBILE) != terms(sealing()["mobile"])

@@ -1,4 +1,4 @@
-"""Nothing is drawn, written or sent but by the user's leave."""
+"""Nothing is drawn, written or sent without the user's consent."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_new_consent_resumes_only_a_client_that_was_forgotten(calls: list[str], 
     assert stopped.end() is False
 
 
-def test_off_draws_nothing_and_writes_nothing(make: Make, folder: Path) -> None:
+def test_client_that_is_off_draws_and_writes_nothing(make: Make, folder: Path) -> None:
     class NoEntropy:
         def __getattribute__(self, name: str) -> object:
             raise AssertionError("drawn")
@@ -115,7 +115,7 @@ def test_local_reports_are_not_sent_even_if_the_environment_turns_the_client_on(
     assert client.status().shown == 1
 
 
-def test_withdrawn_consent_drops_what_waits(make: Make, folder: Path) -> None:
+def test_withdrawn_consent_drops_waiting_reports(make: Make, folder: Path) -> None:
     sent = Script(down=True)
     client = make(folder, transport=sent)
     client.record("mobile", True)
@@ -148,7 +148,7 @@ def test_a_damaged_choice_is_off(make: Make, folder: Path) -> None:
     assert b"debit" not in (folder / "journal").read_bytes()
 
 
-def test_an_unknown_mode_is_the_developers_mistake(make: Make) -> None:
+def test_unknown_mode_is_an_error_of_the_developer(make: Make) -> None:
     with pytest.raises(dither.ParameterError, match="maybe"):
         make().consent("maybe")  # type: ignore[arg-type]  # which is the mistake
     quiet = make(strict=False)

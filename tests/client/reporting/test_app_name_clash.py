@@ -1,4 +1,4 @@
-"""Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
+"""Two apps of one name share consent and outbox: a clash is reported where it shows, and an update is no clash."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.cal
 
 
 def warned(trouble: Mapping[str, int]) -> int:
-    return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
+    return sum(count for message, count in trouble.items() if is_about_app_name_clash(message))
 
 
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
-    """Return the client of a program that starts, on a device whose user said yes to all."""
+    """Return the client of a starting program on a device whose user consented to all metrics."""
     return make(folder, metrics=metrics, background=True, spread=1e6, mode=None, environ={"DITHER": "on"}, **other)
 
 
@@ -37,27 +37,27 @@ def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_version_that_comes_back_reveals_another_app_of_the_name(
+def test_version_that_returns_reveals_another_app_of_the_same_name(
     make: Make, calendar: Calendar, tmp_path: Path, background: bool
 ) -> None:
-    """An update is none, nor are programs of one app that ask different metrics."""
+    """Neither an update nor programs of one app with different metrics are a clash."""
     metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
-    told = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
-    for apps, known in told.items():
+    known_after = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
+    for apps, known in known_after.items():
         for app in apps:
-            given = {"background": background, "environ": {"DITHER": "on"}, "mode": None, "spread": 1e6}
-            client = make(tmp_path / apps, metrics=metrics[app], **given)
+            settings = {"background": background, "environ": {"DITHER": "on"}, "mode": None, "spread": 1e6}
+            client = make(tmp_path / apps, metrics=metrics[app], **settings)
             for name in metrics[app]:
                 client.record(name, True)  # a client without a thread notes its versions with its first report
             calendar.pass_days(1)
-        looking = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
-        assert warned(client.status().trouble) == warned(looking.status().trouble) == known, apps
+        reader = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
+        assert warned(client.status().trouble) == warned(reader.status().trouble) == known, apps
 
 
-def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
+def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
     make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
+    """Both apps together report a metric once per period: the other's answer is ignored and counted."""
     for day in range(3):
         for app in (OURS, THEIRS):
             client = started(make, folder, app)
@@ -65,18 +65,20 @@ def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
             assert client.status().ignored == (app is THEIRS)
             assert bool(warned(client.status().trouble)) is (day > 0)
         calendar.pass_days(1)
-    assert len(caplog.messages) == 4, "one of each start, from the second day on"
+    assert len(caplog.messages) == 4, "one message per start, from the second day on"
     for message in caplog.messages:
         assert "use the name 'tests': metrics.mobile alternates between two versions" in message
         assert "org.example.notes" in message
-    looking = make(folder, metrics=THEIRS, mode=None)
-    assert warned(looking.status().trouble) == 1, "also one that only looks"
-    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, "metrics of others are not ours"
+    reader = make(folder, metrics=THEIRS, mode=None)
+    assert warned(reader.status().trouble) == 1, "a client that only reads is warned, too"
+    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, (
+        "a clash of other metrics does not concern this client"
+    )
     calendar.pass_days(15)
     assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
 
 
-def test_a_program_that_is_off_or_only_looks_makes_no_note(make: Make, folder: Path) -> None:
+def test_program_that_is_off_or_only_reads_writes_no_version_note(make: Make, folder: Path) -> None:
     started(make, folder, OURS)
     for mode in ("off", "on"):
         make(folder, metrics=THEIRS, background=mode == "off", environ={"DITHER": mode}).status()
@@ -112,12 +114,12 @@ def test_unreadable_version_notes_do_no_harm(make: Make, folder: Path, kind: str
     assert client.status().trouble == {}
 
 
-def test_notes_are_forgotten_with_the_rest(make: Make, folder: Path) -> None:
+def test_version_notes_are_deleted_by_forget(make: Make, folder: Path) -> None:
     started(make, folder, OURS).forget()
     assert not (folder / "versions").exists()
 
 
-def test_notes_are_bounded(make: Make, folder: Path) -> None:
+def test_version_notes_are_bounded(make: Make, folder: Path) -> None:
     for number in range(20):
         named = {f"metric_{number}_{place:03}": dataclasses.replace(MOBILE, name=f"m{place}") for place in range(200)}
         notes = noted((folder / "versions").read_bytes() if number else b"", named, 739000 + number)
@@ -135,11 +137,11 @@ def test_app_name_warning_does_not_stop_a_command(
     days(make, calendar, folder, "oto")
     path = tmp_path / "metrics.toml"
     path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
-    given = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
-    assert program.main(["off", *given], environ={}) == 0
-    told = capsys.readouterr()
-    assert "telemetry is off" in told.out
-    assert "two apps, or two versions of one" in told.err
+    options = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
+    assert program.main(["off", *options], environ={}) == 0
+    output = capsys.readouterr()
+    assert "telemetry is off" in output.out
+    assert "two apps, or two versions of one" in output.err
 
 
 def test_lint_advises_a_unique_app_name() -> None:

@@ -1,4 +1,4 @@
-"""A body tells by its bytes what it is and where it belongs."""
+"""The bytes of a body show its kind, metric, version and stratum."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Definitions that are kept compiled: believed only as this device and version wrote them, and never looser."""
+"""Cached compiled definitions: trusted only as this device and version wrote them, and never more permissive."""
 
 import errno
 import json
@@ -84,7 +84,7 @@ def definitions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(definitions: Path, folder: Path) -> Path:
-    """Return the file in which a device that said yes keeps its compiled definitions."""
+    """Return the file of compiled definitions of a device whose user consented."""
     for _ in range(2):
         client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
         client.consent("on")
@@ -106,20 +106,23 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
     definitions: Path, folder: Path, kept: Path
 ) -> None:
     compiled, defined = loaded(definitions, folder), load_metrics(definitions)
-    metric: Any  # either
+    metric: Any  # a compiled or a defined metric
     assert compiled.keys() == defined.keys()
     for name, other in defined.items():
-        one: Any = compiled[name]
-        assert not isinstance(one, dither.Metric)
-        assert (one.version, one.period, one.charge, one.description) == (
-            *(other.version, other.period, other.charge, other.description),
-        )
-        assert one.draws.memoised == other.draws.memoised
+        compiled_metric: Any = compiled[name]
+        assert not isinstance(compiled_metric, dither.Metric)
+        assert (
+            compiled_metric.version,
+            compiled_metric.period,
+            compiled_metric.charge,
+            compiled_metric.description,
+        ) == (*(other.version, other.period, other.charge, other.description),)
+        assert compiled_metric.draws.memoised == other.draws.memoised
         for number, answer in enumerate(ANSWERS):
             encoded = other.answers.encode(answer)
-            assert one.answers.encode(answer) == encoded, (name, answer)
+            assert compiled_metric.answers.encode(answer) == encoded, (name, answer)
             bodies, rests = [], []
-            for metric in (one, other):
+            for metric in (compiled_metric, other):
                 keys, entropy = Keys(b"secret"), KeyedEntropy(b"key", name.encode(), bytes([number]))
                 memoised = metric.draws.memoised
                 item = keys.rounded(metric, encoded) if memoised else encoded.rounded(entropy)
@@ -129,7 +132,7 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
             assert (bodies[0], rests[0]) == (bodies[1], rests[1]), (name, answer)
 
 
-def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:
+def test_run_with_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:
     program = (
         f"import sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
         "client = dither.Client(*sys.argv[1:3], 'tests', sys.argv[3], environ={}, background=False)\n"
@@ -148,8 +151,8 @@ def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, 
 
 
 def _stored(kept: Path) -> list[object]:
-    found: list[object] = marshal.loads(kept.read_bytes()[32:])  # noqa: S302 - a file of this test
-    return found
+    parts: list[object] = marshal.loads(kept.read_bytes()[32:])  # noqa: S302 - a file of this test
+    return parts
 
 
 def _surer(kept: Path) -> bytes:
@@ -182,7 +185,7 @@ DAMAGE: dict[str, Callable[[Path], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_what_this_device_did_not_write_is_not_believed(
+def test_compiled_definitions_of_other_writers_are_not_trusted(
     definitions: Path, folder: Path, kept: Path, damage: Callable[[Path], bytes]
 ) -> None:
     whole = kept.read_bytes()
@@ -193,7 +196,7 @@ def test_what_this_device_did_not_write_is_not_believed(
     assert kept.read_bytes() == whole
 
 
-def test_neither_a_flipped_bit_nor_a_missing_end_is_believed(
+def test_damaged_or_truncated_compiled_definitions_are_not_trusted(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definitions.write_text(TOML.partition("[metrics.mobile]")[0], encoding="utf-8")
@@ -209,16 +212,16 @@ def test_neither_a_flipped_bit_nor_a_missing_end_is_believed(
         kept.write_bytes(damaged)
         assert loaded(definitions, folder) == {}, damaged
     kept.write_bytes(whole)
-    assert loaded(definitions, folder), "the whole file is believed"
+    assert loaded(definitions, folder), "the complete file is trusted"
 
 
 def test_definitions_edited_in_the_same_second_and_length_are_read_again(
     definitions: Path, folder: Path, kept: Path
 ) -> None:
-    found = definitions.stat()
+    status = definitions.stat()
     definitions.write_text(TOML.replace("epsilon = 0.5", "epsilon = 0.7"), encoding="utf-8")
-    os.utime(definitions, ns=(found.st_atime_ns, found.st_mtime_ns))
-    assert definitions.stat().st_size == found.st_size
+    os.utime(definitions, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert definitions.stat().st_size == status.st_size
     assert not is_compiled(definitions, folder)
     assert is_compiled(definitions, folder)
     assert 0.69 < loaded(definitions, folder)["mobile"].mechanism.epsilon <= 0.7
@@ -227,7 +230,7 @@ def test_definitions_edited_in_the_same_second_and_length_are_read_again(
 def test_definitions_that_are_read_in_pieces_keep_their_end(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A file system may return less than was asked for; up to there, these definitions have no cap.
+    # A read may return fewer bytes than requested; the definitions up to there have no cap.
     definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 0.5\ncap = 1.0\n', encoding="utf-8")
     whole, read = os.read, os.read
     cut = definitions.read_bytes().index(b"cap")
@@ -249,16 +252,16 @@ def test_definitions_that_are_not_text_are_a_mistake_on_every_device(
 
 @needs_posix
 @pytest.mark.parametrize("owner", ["the folder", "the files"])
-def test_nothing_of_another_user_is_unmarshalled(
+def test_compiled_definitions_of_another_user_are_not_unmarshalled(
     definitions: Path, folder: Path, kept: Path, owner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def of_another(status: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
-        def found(what: Any) -> os.stat_result:
-            fields = [*status(what)]
+        def of_other_owner(path: Any) -> os.stat_result:
+            fields = [*status(path)]
             fields[stat.ST_UID] += 1
             return os.stat_result(fields)
 
-        return found
+        return of_other_owner
 
     assert is_compiled(definitions, folder)
     name = "lstat" if owner == "the folder" else "fstat"
@@ -269,7 +272,7 @@ def test_nothing_of_another_user_is_unmarshalled(
 
 @needs_posix
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir], ids=["a pipe", "a folder"])
-def test_what_stands_in_the_place_of_compiled_definitions_stops_nothing(
+def test_pipe_or_folder_in_place_of_compiled_definitions_stops_nothing(
     definitions: Path, folder: Path, kept: Path, put: Callable[[Path], None]
 ) -> None:
     kept.unlink()
@@ -280,7 +283,7 @@ def test_what_stands_in_the_place_of_compiled_definitions_stops_nothing(
     assert sorted(folder.glob("definitions*")) == [kept]
 
 
-def test_a_disk_that_takes_no_compiled_definitions_stops_nothing(
+def test_failure_to_store_compiled_definitions_stops_nothing(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -292,7 +295,7 @@ def test_a_disk_that_takes_no_compiled_definitions_stops_nothing(
     assert loaded(definitions, folder).keys() == load_metrics(definitions).keys()
 
 
-def test_what_another_device_or_version_wrote_is_not_believed(
+def test_compiled_definitions_of_another_device_or_version_are_not_trusted(
     definitions: Path, folder: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = dither.Client(definitions, ENDPOINT, "tests", tmp_path / "other", environ={}, background=False)
@@ -302,7 +305,7 @@ def test_what_another_device_or_version_wrote_is_not_believed(
     monkeypatch.setattr(module, "VERSION", "0.0.9")
     assert not is_compiled(definitions, folder)
     monkeypatch.undo()
-    assert not is_compiled(definitions, folder), "nor of a later version"
+    assert not is_compiled(definitions, folder), "nor the compiled file of a later version"
     definitions.write_text(TOML.replace("epsilon = 1.0", "epsilon = 0.9"), encoding="utf-8")
     assert not is_compiled(definitions, folder)
     assert loaded(definitions, folder)["theme"].charge < 0.9000001
@@ -320,10 +323,10 @@ def test_a_link_in_place_of_compiled_definitions_is_not_followed(
     assert not kept.is_symlink()
 
 
-def test_definitions_are_kept_only_after_a_yes_and_go_with_the_rest(definitions: Path, folder: Path) -> None:
+def test_compiled_definitions_are_stored_after_consent_and_deleted_by_forget(definitions: Path, folder: Path) -> None:
     client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
     client.record("theme", "dark")
-    assert not folder.exists(), "nobody was asked"
+    assert not folder.exists(), "no user was asked"
     client.consent("on")
     dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False).close()
     assert (folder / "definitions").exists()
@@ -340,6 +343,6 @@ def test_compiled_metrics_lead_to_the_same_status_and_texts(definitions: Path, f
     assert shown[0] == shown[1]
 
 
-def test_the_version_is_that_of_the_release() -> None:
+def test_version_of_the_client_equals_the_release() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["version"] == VERSION

@@ -1,4 +1,4 @@
-"""Answers that a device forms of its own events: their law, what stands on the disk, and one report per period."""
+"""Answers that a device derives from its events: their law, what the disk holds, and one report per period."""
 
 import re
 from binascii import crc32
@@ -87,14 +87,14 @@ def only(*names: str, **changes: object) -> dict[str, Metric]:
 
 
 def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[Any]]:
-    """Return what the waiting reports say, by metric: the middle of a number's range, a label, or the set's value."""
-    found: dict[str, list[Any]] = {}
+    """Return what waiting reports say by metric: the middle of a number's range, a label, or a set's pattern."""
+    said_by_metric: dict[str, list[Any]] = {}
     for body in client.preview():
         batch = Batch.decode(body)
         metric = metrics[batch.metric]
         report = Report.decode(batch.reports, metric.mechanism)
-        found.setdefault(batch.metric, []).append(meaning(metric, report))
-    return found
+        said_by_metric.setdefault(batch.metric, []).append(meaning(metric, report))
+    return said_by_metric
 
 
 def meaning(metric: Metric, report: Report) -> object:
@@ -175,11 +175,11 @@ def test_answer_of_a_week_is_reported_once_at_the_first_run_of_the_next(
     assert answers(make(folder, metrics=METRICS)) == {"retention": ["0"]}  # on Sunday
     monday.pass_days(1)
     for _ in range(2):
-        found = answers(make(folder, metrics=METRICS))
-        (cohort, pattern), *others = found.pop("used")
+        reported = answers(make(folder, metrics=METRICS))
+        (cohort, pattern), *others = reported.pop("used")
         assert pattern == (cohort == 1)
         assert not others
-        assert found == {
+        assert reported == {
             "exports": [3],
             "bytes": [-15],
             "longest": [7],
@@ -196,9 +196,9 @@ def test_week_without_an_event_is_reported_too_and_one_without_a_run_is_not(
     make(folder, metrics=METRICS)
     monday.pass_days(15)
     client = make(folder, metrics=METRICS)
-    found = answers(client)
-    assert [pattern for _, pattern in found.pop("used")] == [0]
-    assert found == {
+    reported = answers(client)
+    assert [pattern for _, pattern in reported.pop("used")] == [0]
+    assert reported == {
         "exports": [0],
         "bytes": [0],
         "longest": [0],
@@ -249,7 +249,7 @@ def test_private_state_is_paid_for_before_it_is_drawn(make: Make, folder: Path, 
     assert spent["exports"] == 0
 
 
-def test_disk_holds_no_event_of_any_or_a_set_beside_the_row(make: Make, folder: Path, monday: Calendar) -> None:
+def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder: Path, monday: Calendar) -> None:
     metrics = only("crash", "used")
     client = make(folder, metrics=metrics)
     journal = (folder / "journal").read_bytes()
@@ -349,7 +349,9 @@ def test_clock_that_was_ahead_loses_its_period_and_gains_no_report(make: Make, f
 
 
 @pytest.mark.parametrize("damage", [b"", b"00000000 x 1 1\n", b"\xff\xfe\n", b"x" * 200_000 + b"\n"])
-def test_damaged_events_cost_one_report_and_are_said(make: Make, folder: Path, monday: Calendar, damage: bytes) -> None:
+def test_damaged_events_cost_one_report_and_are_reported_in_the_status(
+    make: Make, folder: Path, monday: Calendar, damage: bytes
+) -> None:
     metrics = only("exports", "crash")
     make(folder, metrics=metrics).add("exports")
     (folder / "events").write_bytes(damage)
@@ -385,13 +387,13 @@ def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
     assert "the events of a period could not be read" in client.status().trouble
     client.add("exports")
     monday.pass_days(7)
-    found = answers(make(folder, metrics=metrics), metrics)
-    assert found["exports"] == [1]
-    assert found["days"] == [0]
+    reported = answers(make(folder, metrics=metrics), metrics)
+    assert reported["exports"] == [1]
+    assert reported["days"] == [0]
 
 
 @pytest.mark.parametrize("how", ["off", "forget"])
-def test_no_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
+def test_refusing_or_forgetting_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
     client = make(folder, metrics=METRICS)
     client.add("exports")
     client.consent("off") if how == "off" else client.forget()
@@ -430,7 +432,7 @@ def test_events_stay_while_the_mode_is_local(make: Make, folder: Path, monday: C
     assert answers(make(folder, metrics=metrics, mode="local"), metrics) == {"exports": [2], "crash": ["true"]}
 
 
-def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, monday: Calendar) -> None:
+def test_nothing_is_stored_before_the_user_consents(make: Make, folder: Path, monday: Calendar) -> None:
     client = make(folder, metrics=METRICS, mode=None)
     client.add("exports")
     assert not folder.exists()
@@ -439,12 +441,12 @@ def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, 
 def test_two_programs_with_different_metrics_keep_each_others_events(
     make: Make, folder: Path, monday: Calendar
 ) -> None:
-    one, other = only("exports"), only("longest")
-    make(folder, metrics=one).add("exports")
+    first, other = only("exports"), only("longest")
+    make(folder, metrics=first).add("exports")
     make(folder, metrics=other).add("longest", 9)
-    make(folder, metrics=one).add("exports")
+    make(folder, metrics=first).add("exports")
     monday.pass_days(7)
-    assert answers(make(folder, metrics=one))["exports"] == [2]
+    assert answers(make(folder, metrics=first))["exports"] == [2]
     assert answers(make(folder, metrics=other))["longest"] == [9]
 
 
@@ -456,12 +458,12 @@ def test_container_that_lives_a_day_never_reports_a_metric_with_after(make: Make
         assert client.preview() == []
         monday.pass_days(1)
     state = dither.MemoryState()
-    for _ in range(15):  # the device of a person
+    for _ in range(15):  # a device that keeps its state
         make(state, metrics=metrics).add("exports")
         monday.pass_days(1)
-    found = answers(make(state, metrics=metrics))
-    assert found["exports"]
-    assert found["retention"] == ["1"]  # week 0 was too new
+    reported = answers(make(state, metrics=metrics))
+    assert reported["exports"]
+    assert reported["retention"] == ["1"]  # week 0 was too new
 
 
 def test_metric_that_apps_answer_waits_for_after_too(make: Make, monday: Calendar) -> None:
@@ -492,9 +494,14 @@ def test_values_that_are_no_events_change_nothing(make: Make, monday: Calendar) 
         client.add(name, value)
     monday.pass_days(7)
     client = make(state, metrics=METRICS)
-    found = answers(client)
-    assert [pattern for _, pattern in found.pop("used")] == [0]
-    assert (found["bytes"], found["longest"], found["crash"], found["step"]) == ([0], [0], ["false"], ["other"])
+    reported = answers(client)
+    assert [pattern for _, pattern in reported.pop("used")] == [0]
+    assert (reported["bytes"], reported["longest"], reported["crash"], reported["step"]) == (
+        [0],
+        [0],
+        ["false"],
+        ["other"],
+    )
 
 
 def test_mistakes_of_the_developer_are_named(make: Make, monday: Calendar) -> None:

@@ -1,4 +1,4 @@
-"""A permanent answer is drawn once, for ever; different questions draw unrelated ones."""
+"""A permanent answer is drawn once and never again; different questions draw unrelated ones."""
 
 import dataclasses
 import os
@@ -10,7 +10,7 @@ from client.devices import BROWSER, METRICS, Calendar, Make, State, parts_on, re
 from dither.reporting.keys import Keys
 from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
-# Instantaneous noise that is almost none: the reported bits are the permanent ones.
+# Almost no instantaneous noise: the reported bits are the permanent ones.
 _CLEAR = Rappor(
     cohorts=8,
     bits=256,
@@ -30,7 +30,7 @@ def answers(make: Make, calendar: Calendar, state: State, values: list[str], nam
     return [body.split(b'"reports":"')[1] for body in bodies]
 
 
-def test_a_running_client_repeats_what_a_restarted_one_does(make: Make, calendar: Calendar) -> None:
+def test_running_client_repeats_the_same_draws_as_a_restarted_one(make: Make, calendar: Calendar) -> None:
     values = ["x", "x", "y", "x", "y", "y", "z", "x"]
     state = dither.MemoryState()
     restarted = answers(make, calendar, state, values)
@@ -54,8 +54,8 @@ def test_two_devices_two_metrics_and_two_values_draw_unrelated_bits() -> None:
         here.of(twin).draw(b"x"),
         there.of(metric).draw(b"x"),
     ]
-    for one, bits in enumerate(drawn):
-        for earlier in drawn[:one]:
+    for place, bits in enumerate(drawn):
+        for earlier in drawn[:place]:
             assert 64 < (bits ^ earlier).bit_count() < 192  # 128 expected of 256; fails by chance once in 10^15
     assert here.of(metric).draw(b"x") == drawn[0]
     assert Keys(b"a" * 32).of(metric).draw(b"x") == drawn[0]

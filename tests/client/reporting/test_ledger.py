@@ -1,4 +1,4 @@
-"""Caps and the change budget: what is used up is not spent again, and silence tells nothing of a value."""
+"""Caps and the change budget: a used-up budget is not spent again, and silence reveals nothing about a value."""
 
 import dataclasses
 import math
@@ -26,7 +26,7 @@ def rows(client: dither.Client, name: str) -> list[bytes]:
     return [body.split(b'"reports":"')[1] for body in bodies]
 
 
-def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: State, calendar: Calendar) -> None:
+def test_metric_without_permanent_draws_is_silent_at_its_cap(make: Make, state: State, calendar: Calendar) -> None:
     capped = {"mobile": dataclasses.replace(MOBILE, cap=3.0), "theme": THEME}
     for _ in range(6):
         client = make(state, metrics=capped)
@@ -42,7 +42,7 @@ def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: St
 def test_the_status_says_that_a_cap_is_reached(
     make: Make, state: State, calendar: Calendar, cap: float | None, lifetime_cap: float
 ) -> None:
-    """As the client for JavaScript does: by the same word, from the first period that gets no report."""
+    """The state and the first period without a report are those of the JavaScript client."""
     client = make(state, metrics={"mobile": dataclasses.replace(MOBILE, cap=cap)}, lifetime_cap=lifetime_cap)
     states = []
     for _ in range(4):
@@ -55,11 +55,9 @@ def test_the_status_says_that_a_cap_is_reached(
     assert client.status().metrics[0].state == "off"
 
 
-def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
-    make: Make, state: State, calendar: Calendar
-) -> None:
-    one = CLEAR["one"]
-    metrics = {"one": dataclasses.replace(one, cap=2.5 * one.charge)}
+def test_metric_beyond_its_budget_repeats_its_last_answer(make: Make, state: State, calendar: Calendar) -> None:
+    metric = CLEAR["one"]
+    metrics = {"one": dataclasses.replace(metric, cap=2.5 * metric.charge)}
     values = ["x", "y", "x", "z", "w", "y", "z", "x"]
     for value in values:
         client = make(state, metrics=metrics)
@@ -67,8 +65,8 @@ def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
         calendar.pass_days(1)
     x, y, *others = rows(client, "one")
     assert x != y
-    assert others == [x, x, x, y, y, x], "z and w come after the budget: the answer before is given again"
-    assert spent(client, "one") <= 2.5 * one.charge
+    assert others == [x, x, x, y, y, x], "z and w exceed the budget, so the last answer is repeated"
+    assert spent(client, "one") <= 2.5 * metric.charge
 
 
 def test_a_metric_with_permanent_draws_always_has_a_cap(make: Make, calendar: Calendar) -> None:
@@ -115,7 +113,7 @@ def test_a_metric_with_permanent_draws_that_the_lifetime_cannot_pay_for_never_be
 
 
 def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
-    """What was spent is told as an upper bound: any of them may have been a charge of any metric."""
+    """The spend is an upper bound: any unreadable record may have been a charge of any metric."""
     ledger = Ledger()
     assert ledger.spent(MOBILE) == 0.0
     ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 7, 7, MOBILE.charge, 0.0))
@@ -146,7 +144,7 @@ def test_ledger_reads_twice_the_entries_that_it_writes_and_no_more() -> None:
         ledger.check_size()
 
 
-def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_record_of_a_ledger_counts_towards_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither.reporting.ledger._MOST", 7)
     ledger = Ledger()
     ledger.apply(debit_of(THEME))  # its account, and the day of its last report
@@ -158,8 +156,8 @@ def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.Mon
     ledger.apply(Disabled("b", DAY))
     with pytest.raises(StateError, match="the ledger is full"):
         ledger.debit(MOBILE, DAY)
-    ledger.debit(THEME, DAY)  # which has an account
-    ledger.forget_draws()  # of the size of two
+    ledger.debit(THEME, DAY)  # this metric has an account
+    ledger.forget_draws()  # frees the size of two records
     for version in "cd":
         ledger.debit(MOBILE, DAY)
         ledger.apply(Disabled(version, DAY))
@@ -212,7 +210,7 @@ def test_new_ledger_and_one_that_starts_over_know_of_nothing_spent() -> None:
         assert not ledger.open_to(capped, DAY)
         assert not ledger.untouched
         ledger.start_over()
-    ledger.apply(Charged(THEME.version, "tag"))  # whose debit was lost: records that cannot be read count by themselves
+    ledger.apply(Charged(THEME.version, "tag"))  # its debit was lost, but unreadable records count separately
     assert [account.spent for account in ledger.accounts()] == [0.0]
 
 
@@ -224,8 +222,8 @@ def test_ledger_is_written_with_each_debit_twice() -> None:
     assert sorted(map(str, ledger.records())) == sorted(map(str, [debit_of(MOBILE), Disabled(THEME.version, DAY)] * 2))
 
 
-def test_first_value_is_paid_for_whatever_cannot_be_read() -> None:
-    """Its cap was claimed with the first report."""
+def test_first_value_is_paid_for_despite_unreadable_records() -> None:
+    """The first report claimed the cap for the first value."""
     ledger = Ledger()
     ledger.apply(debit_of(BROWSER, charges=0))
     ledger.apply(Hold(DAY, 100))

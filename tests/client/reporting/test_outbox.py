@@ -1,4 +1,4 @@
-"""The outbox is bounded, the journal stays small, and every bound is counted."""
+"""The outbox is bounded, the journal stays small, and every dropped report is counted."""
 
 import errno
 import os
@@ -25,18 +25,18 @@ def entry(number: int, day: int = 1, size: int = 100, local: int = 0) -> Queued:
 
 
 def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
-    """Put entries in one by one, as the client does; return the batch ids that are left."""
-    for one in entries:
-        outbox.apply(one)
+    """Add entries one by one, as the client does; return the remaining batch ids."""
+    for entry in entries:
+        outbox.apply(entry)
         for done in outbox.expired(today):
             outbox.apply(done)
-    return [one.batch for one in outbox.waiting()]
+    return [entry.batch for entry in outbox.waiting()]
 
 
 def test_outbox_drops_the_oldest_beyond_its_count_and_its_bytes() -> None:
-    left = [entry(number).batch for number in (2, 3, 4)]
+    remaining = [entry(number).batch for number in (2, 3, 4)]
     for outbox, size in ((Outbox(max_reports=3), 100), (Outbox(max_bytes=1000), 300)):
-        assert fill(outbox, [entry(number, size=size) for number in range(5)]) == left
+        assert fill(outbox, [entry(number, size=size) for number in range(5)]) == remaining
         assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 3 * size, 2)
 
 
@@ -125,7 +125,7 @@ def test_running_client_compacts_its_journal_as_it_doubles(monkeypatch: pytest.M
 def test_no_record_waits_for_the_disk(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
+    """After consent, the worker does everything that waits for the disk."""
     monkeypatch.setattr("dither.reporting.journal._SLACK", 2000)
     synced: list[str] = []
     again = threading.Event()
@@ -152,11 +152,11 @@ def test_no_record_waits_for_the_disk(
     assert make(folder, mode=None).status().queued == 31
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_what_a_first_record_needs_is_made_before_it(
-    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+@pytest.mark.parametrize("by_user", [True, False])
+def test_first_record_does_not_wait_for_the_disk(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, by_user: bool
 ) -> None:
-    client = make(folder, mode="on" if asked else None, environ={} if asked else {"DITHER": "on"}, background=True)
+    client = make(folder, mode="on" if by_user else None, environ={} if by_user else {"DITHER": "on"}, background=True)
     client.close()
     recording = make(folder, mode=None, environ={"DITHER": "on"})
     monkeypatch.setattr("os.fsync", lambda _: pytest.fail("a record waits for the disk"))
@@ -175,7 +175,7 @@ def test_compaction_yields_to_forget_damage_and_a_full_disk(
     journal.needs_compaction = True
     fsync, first, rewritten = os.fsync, [True], list[bytes]()
 
-    def meanwhile(descriptor: int) -> None:
+    def disturb(descriptor: int) -> None:
         if not first:
             return fsync(descriptor)
         first.clear()
@@ -188,7 +188,7 @@ def test_compaction_yields_to_forget_damage_and_a_full_disk(
         other.record("theme", "dark")
         return rewritten.append((folder / "journal").read_bytes())
 
-    monkeypatch.setattr("os.fsync", meanwhile)
+    monkeypatch.setattr("os.fsync", disturb)
     journal.compact()
     assert not first
     assert rewritten == [(folder / "journal").read_bytes()] * (event == "damage"), "the older draft does not replace it"
@@ -203,50 +203,50 @@ def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dither.reporting.journal._SLACK", 200)
-    one, other = make(folder), make(folder)
+    first, other = make(folder), make(folder)
     for day in range(30):
-        for client, name in ((one, "mobile"), (other, "theme"), (other, "mobile"), (one, "theme")):
+        for client, name in ((first, "mobile"), (other, "theme"), (other, "mobile"), (first, "theme")):
             client.record(name, "true")
-        assert one.status().queued == other.status().queued == 2 * day + 2
+        assert first.status().queued == other.status().queued == 2 * day + 2
         calendar.pass_days(1)
-    assert one.preview() == other.preview()
-    assert one.status().metrics == other.status().metrics
+    assert first.preview() == other.preview()
+    assert first.status().metrics == other.status().metrics
 
 
 def test_records_appended_while_a_draft_is_written_are_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(folder)  # to whom the user says yes
-    one, other = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
+    make(folder)  # the user consents here
+    first, other = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     for number in range(5):
         for name in ("browser", "editor", "mobile"):
-            one.record(name, f"value {number}" if name == "browser" else "true")
+            first.record(name, f"value {number}" if name == "browser" else "true")
         calendar.pass_days(1)
     answers = iter([("browser", "another value"), ("mobile", True), ("theme", "dark"), ("editor", "vim")])
 
-    def meanwhile(records: Iterator[Record]) -> Iterator[Record]:
+    def record_while_copying(records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
             for name, value in islice(answers, 1):
-                (other if name == "theme" else one).record(name, value)
+                (other if name == "theme" else first).record(name, value)
             yield record
 
-    monkeypatch.setattr("dither.reporting.journal.paced", meanwhile)
-    one.journal.needs_compaction = True
-    one.journal.compact(courteous=True)
+    monkeypatch.setattr("dither.reporting.journal.paced", record_while_copying)
+    first.journal.needs_compaction = True
+    first.journal.compact(courteous=True)
     assert list(answers) == []
-    for reader in (one, other, parts_on(folder, today=calendar)):
-        assert reader.preview() == one.preview()
-        assert reader.status().metrics == one.status().metrics
+    for reader in (first, other, parts_on(folder, today=calendar)):
+        assert reader.preview() == first.preview()
+        assert reader.status().metrics == first.status().metrics
         for metric in METRICS.values():
-            read, written = (parts.journal.ledger.account(metric) for parts in (reader, one))
+            read, written = (parts.journal.ledger.account(metric) for parts in (reader, first))
             assert (read is None) == (written is None)
             if read and written:
                 assert [*read.draws(), read.debit()] == [*written.draws(), written.debit()]
-    assert one.status().queued == 19
+    assert first.status().queued == 19
     calendar.pass_days(1)
-    mark = one.journal.cursor.mark
-    one.record("mobile", True)
-    assert one.journal.cursor.mark != mark, "it is compacted, because draws that were appended meanwhile follow a day"
+    mark = first.journal.cursor.mark
+    first.record("mobile", True)
+    assert first.journal.cursor.mark != mark, "it is compacted again, because later draws follow a day"
 
 
 def test_background_compaction_rests_ten_times_its_duration(
@@ -270,7 +270,7 @@ def test_background_compaction_rests_ten_times_its_duration(
     now[0] += 0.2
     assert [*due, journal.due] == [False, True]
     assert tidied(courteous=True)
-    assert tidied(courteous=False), "whoever asks for it himself does not wait"
+    assert tidied(courteous=False), "an explicit compaction does not wait"
 
 
 @pytest.mark.parametrize("pauses", [True, False])

@@ -40,7 +40,7 @@ def test_a_week_begins_on_monday(make: Make, state: State, calendar: Calendar) -
     assert client.status().queued == 2
 
 
-def test_metric_asked_once_reports_once(make: Make, state: State, calendar: Calendar) -> None:
+def test_metric_with_period_once_reports_once(make: Make, state: State, calendar: Calendar) -> None:
     client = make(state)
     client.record("survey", True)
     calendar.pass_days(4000)
@@ -114,7 +114,7 @@ def test_a_debit_stands_before_its_report_in_one_write(
         assert (queued.split()[1], queued.split()[3]) == (b"queued", name.encode())
 
 
-def test_a_write_that_is_cut_short_and_cannot_be_undone_leaves_no_report_without_its_debit(
+def test_partial_write_leaves_no_report_without_its_debit(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write
@@ -124,9 +124,9 @@ def test_a_write_that_is_cut_short_and_cannot_be_undone_leaves_no_report_without
         monkeypatch.setattr("os.ftruncate", _fails)
         client.record("mobile", True)
         monkeypatch.undo()
-        left = make(folder / str(room)).status()
-        mobile = left.metrics[list(METRICS).index("mobile")]
-        assert left.queued <= mobile.reports <= 1, room
+        status = make(folder / str(room)).status()
+        mobile = status.metrics[list(METRICS).index("mobile")]
+        assert status.queued <= mobile.reports <= 1, room
 
 
 def _fails(*_: object) -> NoReturn:

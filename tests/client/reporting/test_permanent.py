@@ -1,4 +1,4 @@
-"""What a device remembers of its answers: one draw and one charge for what marks the same cells, and never a value."""
+"""What a device stores of its answers: one draw and one charge per set of marked cells, and never a value."""
 
 import dataclasses
 import hashlib
@@ -48,7 +48,7 @@ VALUES = [f"value {number}" for number in range(71)]
 
 
 def question(name: str, values: float = 1000) -> dict[str, Metric]:
-    """Return a metric that pays for so many values."""
+    """Return a metric whose cap pays for ``values`` values."""
     mechanism = MECHANISMS[name]
     metric = Metric("asked", StringQuestion() if mechanism.items.open else ChoiceQuestion(tuple(VALUES)), mechanism)
     return {"asked": dataclasses.replace(metric, cap=(values + 0.5) * metric.charge)}
@@ -72,14 +72,14 @@ def state(request: pytest.FixtureRequest, folder: Path) -> State:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_value_beyond_the_budget_repeats_the_last_draw(
+def test_new_value_beyond_the_budget_repeats_the_last_draw(
     make: Make, state: State, calendar: Calendar, name: str
 ) -> None:
     """Three values that mark different cells, of which two are paid for; restarted and tidied after each report."""
-    for number in range(100):  # a metric whose cohort tells three values apart; seldom it is not the first
+    for number in range(100):  # a metric whose cohort separates three values; usually the first does
         metric = dataclasses.replace(question(name, values=2)["asked"], name=f"asked_{number}")
         metrics = {metric.name: metric}
-        make(state, metrics=metrics)  # to whom the user says yes, and so a secret is drawn
+        make(state, metrics=metrics)  # the consent given here draws a secret
         journal = parts_on(state, metrics=metrics).journal
         with journal.transaction():
             cohort = journal.keys().of(metric).cohort
@@ -93,49 +93,47 @@ def test_a_value_beyond_the_budget_repeats_the_last_draw(
         calendar.pass_days(1)
         compact(state, calendar, metrics=metrics)
     first, second, *others = [report.payload for report in rows(client.preview(), metric.mechanism)]
-    assert others == [first, first, first, second, second], "a is the last, then b: c repeats them"
+    assert others == [first, first, first, second, second], "c repeats the last draw: first a, then b"
     assert client.status().metrics[0].spent <= 2.5 * metric.charge
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
-    make: Make, folder: Path, calendar: Calendar, name: str
-) -> None:
+def test_folder_stores_no_value_and_no_day_with_a_tag(make: Make, folder: Path, calendar: Calendar, name: str) -> None:
     metrics = question(name, values=30)
     client = make(folder, metrics=metrics)
     for value in ("value 3", "value 40", "value 5", "value 40", "value 40"):
         client.record("asked", value)
         calendar.pass_days(1)
-    found, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
-    first_debit = next(place for place, record in enumerate(found) if isinstance(record, Debit))
-    kept = [record for record in found if isinstance(record, Permanent)]
-    assert len(kept) == 1, "the last one, and no other"
+    records, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
+    first_debit = next(place for place, record in enumerate(records) if isinstance(record, Debit))
+    kept = [record for record in records if isinstance(record, Permanent)]
+    assert len(kept) == 1, "only the last draw is stored"
     assert keys.of(metric).replay(kept[0]) == keys.of(metric).draw(metric.item("value 40"))
-    remembered = [place for place, record in enumerate(found) if isinstance(record, Permanent | Charged)]
-    assert max(remembered) < first_debit, "nothing of an earlier day stands behind one"
-    tags = [record.tag for record in found if isinstance(record, Charged)]
+    remembered = [place for place, record in enumerate(records) if isinstance(record, Permanent | Charged)]
+    assert max(remembered) < first_debit, "no record of an earlier day follows a debit"
+    tags = [record.tag for record in records if isinstance(record, Charged)]
     assert tags == sorted(tags)
     masked = int(kept[0].draw, 16) >> 64
     assert masked != keys.of(metric).draw(metric.item("value 40"))
 
 
 def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
-    """Also by another process, which finds them; not on the same day, lest each new answer rewrites the journal."""
+    """Any process deletes the days, but not on the same day, because each new answer would rewrite the journal."""
     metrics = question("rappor")
     make(folder, metrics=metrics).record("asked", "value 3")
-    beside = [type(record) for record in stored(folder)]
-    assert beside.index(Permanent) == beside.index(Debit) + 1
+    kinds = [type(record) for record in stored(folder)]
+    assert kinds.index(Permanent) == kinds.index(Debit) + 1
     mark = stored(folder)[0]
     make(folder, metrics=metrics).record("asked", "value 4")
     assert stored(folder)[0] == mark
     calendar.pass_days(1)
     make(folder, metrics=metrics).record("asked", "value 3")
-    after = [type(record) for record in stored(folder)]
-    assert after.index(Permanent) < after.index(Debit)
-    assert Permanent not in after[after.index(Debit) :]
+    kinds_after = [type(record) for record in stored(folder)]
+    assert kinds_after.index(Permanent) < kinds_after.index(Debit)
+    assert Permanent not in kinds_after[kinds_after.index(Debit) :]
 
 
-def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make, folder: Path) -> None:
+def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
     kept = [keys.of(metric).kept(keys.of(metric).tag(value), keys.of(metric).draw(value)) for value in values]
@@ -148,11 +146,11 @@ def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make,
 
 def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
     wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
-    one, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
+    first, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     kept = [
         int(keys.of(metric).kept(keys.of(metric).tag(value), 0).draw, 16)
-        for keys, metric, value in ((here, one, b"x"), (here, one, b"y"), (here, twin, b"x"), (there, one, b"x"))
+        for keys, metric, value in ((here, first, b"x"), (here, first, b"y"), (here, twin, b"x"), (there, first, b"x"))
     ]
     for place, mask in enumerate(kept):
         for other in kept[:place]:
@@ -160,7 +158,7 @@ def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
 
 
 def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path: Path, calendar: Calendar) -> None:
-    """Also if the two devices' files were swapped, and whatever answer comes next."""
+    """A draw is refused also after another device's secret replaced the file, whatever the next answer."""
     metric = question("rappor")["asked"]
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     record = here.of(metric).kept(here.of(metric).tag(b"x"), here.of(metric).draw(b"x"))
@@ -207,8 +205,8 @@ def test_permanent_draw_is_recorded_unless_it_repeats_the_last_one() -> None:
     assert recall(metric, 0, keys, ledger) == (first, first_kept)
 
 
-def test_the_bytes_of_keys_are_those_of_their_docstring() -> None:
-    """Computed here from hashlib alone, as a second implementation would; of all values, for most keep their symbol."""
+def test_keys_derive_the_documented_bytes() -> None:
+    """Compute them from hashlib alone, for all values, because most values keep their symbol."""
     metric, secret = question("local-hashing")["asked"], bytes(range(32))
     version = metric.version.encode()
 

@@ -33,12 +33,12 @@ CALM = 1.0, 1.000000001
 
 LETTERS = tuple("abcdef")
 SELECTIONS = [list(chosen) for size in range(3) for chosen in combinations(LETTERS, size)]
-TEXTS = [one + two + three for one in "abc" for two in "abc" for three in ("", "a", "bc", "bcc")]
+TEXTS = [first + second + rest for first in "abc" for second in "abc" for rest in ("", "a", "bc", "bcc")]
 SECONDS = NumberQuestion(0, 60, False, "s")
 
 
 class Case(NamedTuple):
-    """A metric, answers to it, and how many keys they may have on a device, which for some depends on its hashes."""
+    """A metric, answers to it, and the possible numbers of their keys on a device (it may depend on hashes)."""
 
     metric: Metric
     answers: list[object]
@@ -86,7 +86,7 @@ def key_of(metric: Metric, answer: object, keys: Keys) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> None:
+def test_exactly_answers_of_one_key_share_tag_and_draw(name: str) -> None:
     metric, answers, possible = CASES[name]
     for device in range(4):
         keys = Keys(bytes([device]) * 32)
@@ -101,7 +101,7 @@ def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> No
 
 
 def test_a_device_rounds_all_numbers_by_one_draw_and_devices_differ() -> None:
-    """Of 1,000 devices 700 are expected to round 0.7 of a step up; the secrets are fixed, and 76 are 5.2 deviations."""
+    """700 of 1,000 devices are expected to round 0.7 of a step up; 76 are 5.2 deviations, and the secrets are fixed."""
     metric = number(2, 16).metric
     step, up = 60 / 32, 0
     for device in range(1000):
@@ -109,13 +109,15 @@ def test_a_device_rounds_all_numbers_by_one_draw_and_devices_differ() -> None:
         point = item_of(metric, 0.7 * step, keys)
         assert isinstance(point, int)
         assert [item_of(metric, (whole + 0.7) * step, keys) for whole in (0, 9, 31)] == [point, 9 + point, 31 + point]
-        assert item_of(metric, 0.2 * step, keys) in range(point + 1), "what is larger is never rounded to less"
+        assert item_of(metric, 0.2 * step, keys) in range(point + 1), (
+            "a larger number is never rounded to a lower point"
+        )
         assert item_of(metric, 60, keys) == 32
         up += point
     assert abs(up - 700) < 76
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "optimized-unary"])  # whose reports stay noisy
+@pytest.mark.parametrize("name", [name for name in CASES if name != "optimized-unary"])  # its reports stay noisy
 def test_a_device_pays_once_for_each_key_and_its_reports_repeat_the_draw(
     name: str, make: Make, folder: Path, calendar: Calendar
 ) -> None:
@@ -140,19 +142,19 @@ def test_the_cap_pays_for_all_keys_up_to_ten(make: Make, calendar: Calendar) -> 
     assert cap_of(CASES["set-response"].metric) == pytest.approx(4 * CASES["set-response"].metric.charge)
     for epsilon, steps in ((0.1, 1), (0.7, 9), (1.0, 6), (2.0, 10), (4.0, 30)):
         mechanism = DitheredResponse.calibrate(None, epsilon, 1.7 * epsilon, steps=steps, resolution=2)
-        asked = Metric("startup", SECONDS, mechanism)
+        metric = Metric("startup", SECONDS, mechanism)
         ranges = min(steps + 1, 10)
-        assert cap_of(asked) == pytest.approx(ranges * asked.charge)
-        assert cap_of(dataclasses.replace(asked, cap=2 * asked.charge)) == 2 * asked.charge
-        client = make(metrics={"startup": asked})
+        assert cap_of(metric) == pytest.approx(ranges * metric.charge)
+        assert cap_of(dataclasses.replace(metric, cap=2 * metric.charge)) == 2 * metric.charge
+        client = make(metrics={"startup": metric})
         for value in range(0, 61, 1 if steps > 10 else 3):
             client.record("startup", value)
             calendar.pass_days(1)
-        assert client.status().metrics[0].spent == pytest.approx(ranges * asked.charge), steps
+        assert client.status().metrics[0].spent == pytest.approx(ranges * metric.charge), steps
         assert client.status().trouble == {}
 
 
-def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, calendar: Calendar) -> None:
+def test_mistakes_and_numbers_beyond_an_end_are_charged_like_the_end(make: Make, calendar: Calendar) -> None:
     client = make(metrics={"asked": CASES["number 2 x 4"].metric}, strict=False)
     for value in (0, -5, None, float("nan"), "7", True, float("-inf")):
         client.record("asked", value)
@@ -162,8 +164,10 @@ def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, cale
     assert status.metrics[0].spent == pytest.approx(status.metrics[0].epsilon, rel=1e-6)
 
 
-def test_a_usual_sketch_keeps_what_it_drew_in_few_bytes(make: Make, folder: Path, calendar: Calendar) -> None:
-    """The key is a bucket, and not the 20,000 points of its hyperplane."""
+def test_permanent_draws_of_a_usual_sketch_are_stored_in_few_bytes(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    """The stored key is a bucket, not the 20,000 points of its hyperplane."""
     metric = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 2.0))
     client = make(folder, metrics={"listed": metric})
     for answer in ("Chrome", "Firefox", "Chrome"):

@@ -1,4 +1,4 @@
-"""A mistaken answer is told to the developer and reported like any other: silence never depends on the value."""
+"""A mistaken answer is logged for the developer and reported like any other: silence never depends on the value."""
 
 import dataclasses
 from contextlib import nullcontext
@@ -19,7 +19,9 @@ from shared import odd
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
 
 
-def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_mistaken_answer_is_reported_and_logged_by_metric_and_type(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     client = make(strict=False)
     for value in ("Very-Secret", 2, None):
         client.record("mobile", value)
@@ -37,17 +39,17 @@ def test_mistakes_of_many_types_do_not_fill_a_log(make: Make, caplog: pytest.Log
         client.record("mobile", type(f"T{number}", (), {})())
     assert len(caplog.messages) == 20
     client.record("theme", [])
-    assert len(caplog.messages) == 21, "the first of a metric is told nevertheless"
+    assert len(caplog.messages) == 21, "the first mistake of a metric is logged nevertheless"
 
 
-def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:
+def test_mistaken_answer_is_logged_whatever_the_user_has_chosen(make: Make) -> None:
     client = make(mode="off", strict=False)
     client.record("mobile", None)
     assert (client.status().mistakes, client.status().queued, client.status().outside) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_every_object_makes_one_report(metric: str, make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_any_recorded_object_makes_one_report(metric: str, make: Make, caplog: pytest.LogCaptureFixture) -> None:
     for value in VALUES:
         client = make(strict=False)
         client.record(metric, value)
@@ -74,19 +76,17 @@ _INDICES = st.integers(0, len(VALUES) - 1)
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(list(METRICS)), st.lists(st.tuples(_INDICES, _INDICES, st.integers(0, 8)), max_size=25))
-def test_how_many_reports_there_are_depends_on_no_value(
-    make: Make, metric: str, days: list[tuple[int, int, int]]
-) -> None:
+def test_number_of_reports_depends_on_no_value(make: Make, metric: str, days: list[tuple[int, int, int]]) -> None:
     calendar = Calendar()
-    one, two = (make(strict=False, today=calendar) for _ in range(2))
-    for first, second, later in days:
-        one.record(metric, VALUES[first])
-        two.record(metric, VALUES[second])
+    client, twin = (make(strict=False, today=calendar) for _ in range(2))
+    for index, twin_index, later in days:
+        client.record(metric, VALUES[index])
+        twin.record(metric, VALUES[twin_index])
         calendar.pass_days(later)
-        for client in (one, two):
-            assert not [what for what in client.status().trouble if "failed" in what]
-        assert _counts(one) == _counts(two)
-        assert [len(body) for body in one.preview()] == [len(body) for body in two.preview()]
+        for each in (client, twin):
+            assert not [message for message in each.status().trouble if "failed" in message]
+        assert _counts(client) == _counts(twin)
+        assert [len(body) for body in client.preview()] == [len(body) for body in twin.preview()]
 
 
 def _counts(client: dither.Client) -> tuple[int, ...]:
@@ -112,17 +112,17 @@ def test_recorder_says_whether_there_is_one_more_report_and_counts_why_not(
     assert {name: count for name, count in silent.items() if count} == ({counted: 3 - made} if counted else {})
 
 
-def test_report_that_another_process_has_made_meanwhile_is_not_made_again(make: Make, folder: Path) -> None:
+def test_report_is_not_repeated_if_another_process_has_just_made_it(make: Make, folder: Path) -> None:
     make(folder)
-    one, other = parts_on(folder), parts_on(folder)
-    assert [core.make_report("mobile", True) for core in (one, other, other)] == [True, False, False]
+    first, other = parts_on(folder), parts_on(folder)
+    assert [core.make_report("mobile", True) for core in (first, other, other)] == [True, False, False]
     assert other.recorder.ignored == 2
-    assert [core.make_report("theme", "dark") for core in (one, other)] == [True, False]
-    assert one.make_report("weekly", True)
-    assert other.make_report("survey", True), "news of another metric keeps none from reporting"
+    assert [core.make_report("theme", "dark") for core in (first, other)] == [True, False]
+    assert first.make_report("weekly", True)
+    assert other.make_report("survey", True), "a record of another metric prevents no report"
 
 
-def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make: Make) -> None:
+def test_unknown_metric_name_gets_a_suggestion(make: Make) -> None:
     client = make()
     with pytest.raises(dither.ParameterError, match=r"^metrics\.them: not defined; did you mean 'theme'\?$"):
         client.record("them", "dark")
@@ -135,7 +135,7 @@ def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make:
             client.record(name, "true")  # type: ignore[arg-type]  # that is the mistake
 
 
-def test_the_name_that_was_meant_is_looked_for_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggestion_for_an_unknown_metric_name_is_computed_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
 
     def look(name: object, known: object) -> str:

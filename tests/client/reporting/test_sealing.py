@@ -1,4 +1,4 @@
-"""What is sealed opens to the very row that would have been sent, for whoever has the key, and in its pool."""
+"""A sealed report opens to the row that would have been sent in the clear, with its key and in its pool only."""
 
 import dataclasses
 import os
@@ -77,8 +77,8 @@ RFC = {
 }
 
 
-def test_the_package_seals_as_the_rfc_says() -> None:
-    """It takes no ``aad``, as the vector has: so the vector's key and nonce are checked with it, and used without."""
+def test_hpke_package_reproduces_the_rfc_vector() -> None:
+    """Check the vector's key and nonce with its ``aad``, then seal without, because reports have none."""
     rfc = {name: bytes.fromhex(text) for name, text in RFC.items()}
     aead = ChaCha20Poly1305(rfc["key"])
     assert aead.encrypt(rfc["nonce"], rfc["text"], rfc["aad"]) == rfc["sealed"]
@@ -89,7 +89,7 @@ def test_the_package_seals_as_the_rfc_says() -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
-def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
+def test_sealed_row_is_longer_by_the_suites_overhead(suite: Any) -> None:
     body = shut(BATCH, KEYS[suite.name])
     report = SealedReport.decode(body)
     assert report.pool == Pool("theme", "b" * 16)
@@ -98,7 +98,7 @@ def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
     assert b"row" not in report.sealed
 
 
-def test_what_is_sealed_for_one_pool_opens_in_no_other() -> None:
+def test_row_sealed_for_one_pool_opens_in_no_other() -> None:
     report = SealedReport.decode(shut(BATCH, KEY))
     for pool in (Pool("them", "b" * 16), Pool("theme", "c" * 16), Pool("theme", "b" * 16, "linux")):
         with pytest.raises(InvalidTag):
@@ -112,7 +112,7 @@ def test_sealing_twice_shares_no_bytes() -> None:
 
 @needs_fork
 def test_sealing_in_forked_children_shares_no_bytes() -> None:
-    """Two rows under one key of HPKE's would be read by their difference."""
+    """Two rows under one HPKE key would reveal their difference."""
     sealer(KEY)
     reading, writing = os.pipe()
     for _ in range(3):
@@ -122,25 +122,25 @@ def test_sealing_in_forked_children_shares_no_bytes() -> None:
         os.wait()
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        received = pipe.read()
     ours = SealedReport.decode(shut(BATCH, KEY)).sealed
     size = len(ours)
-    assert len(told) == 3 * size
-    assert len({ours[:32], *(told[start : start + 32] for start in range(0, len(told), size))}) == 4
+    assert len(received) == 3 * size
+    assert len({ours[:32], *(received[start : start + 32] for start in range(0, len(received), size))}) == 4
 
 
 def pair(metric: Metric, item: Any, seed: bytes, stratum: str | None, suite: str) -> tuple[bytes, bytes]:
-    """Return the body in the clear and the sealed one of one draw."""
+    """Return the body in the clear and the sealed body of the same draw."""
     keys = Keys(bytes(32))
     clear, shut = (
-        build(one, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body
-        for one in (metric, dataclasses.replace(metric, seal=KEYS[suite]))
+        build(variant, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body
+        for variant in (metric, dataclasses.replace(metric, seal=KEYS[suite]))
     )
     return clear, shut
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_of_report_is_sealed_as_it_is(name: str) -> None:
+def test_every_kind_of_report_opens_to_its_row_and_has_one_sealed_length(name: str) -> None:
     metric, lengths = KINDS[name], set()
     for number, value in enumerate(ANSWERS[metric.question.kind]):
         clear, shut = pair(metric, metric.item(value), b"%d" % number, None, "x25519")
@@ -163,8 +163,8 @@ def test_sealed_row_equals_the_row_in_the_clear_of_the_same_draw(
 
 @settings(max_examples=20)
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_the_length_depends_on_no_answer(one: str, other: str) -> None:
-    bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (one, other)]
+def test_length_of_a_sealed_body_depends_on_no_answer(first: str, other: str) -> None:
+    bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (first, other)]
     assert len(bodies[0]) == len(bodies[1])
 
 
@@ -181,7 +181,7 @@ def test_key_of_low_order_is_refused_before_a_report_is_drawn() -> None:
         sealer(SealKey(SUITES["xwing"], b"\xff" * SUITES["xwing"].key_bytes))
 
 
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sealing_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     take_package(monkeypatch)
     for look in (require, lambda: sealer(KEY)):
         with pytest.raises(SealError, match=r'pip install "dither\[sealed\]"'):

@@ -1,4 +1,4 @@
-"""Strata of reports: where an attribute comes from, what is told of it, and what does not depend on it."""
+"""Strata of reports: where an attribute comes from, what is logged about it, and what does not depend on it."""
 
 import dataclasses
 from typing import Any
@@ -27,12 +27,12 @@ def strata_of(client: dither.Client) -> list[str | None]:
     return [Batch.decode(body).stratum for body in client.preview()]
 
 
-def made(make: Make, **other: Any) -> dither.Client:
+def stratified_client(make: Make, **other: Any) -> dither.Client:
     return make(metrics=STRATIFIED, **other)
 
 
 def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> None:
-    client = made(make, strata={"platform": "linux", "debug": True})
+    client = stratified_client(make, strata={"platform": "linux", "debug": True})
     client.record("theme", "dark")
     client.record("browser", "Firefox", channel="beta")
     client.record("mobile", True)
@@ -41,10 +41,10 @@ def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> Non
     assert (client.status().trouble, client.status().unlisted) == ({}, {})
 
 
-def test_what_is_given_with_an_answer_goes_before_what_the_client_was_made_with(make: Make, calendar: Calendar) -> None:
-    own = dict(LINUX)
-    client = made(make, strata=own)
-    own["platform"] = "windows"
+def test_attribute_of_an_answer_overrides_the_clients(make: Make, calendar: Calendar) -> None:
+    attributes = dict(LINUX)
+    client = stratified_client(make, strata=attributes)
+    attributes["platform"] = "windows"
     client.record("theme", "dark", platform="macos")
     calendar.pass_days(1)
     client.record("theme", "dark")
@@ -52,16 +52,16 @@ def test_what_is_given_with_an_answer_goes_before_what_the_client_was_made_with(
 
 
 def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar: Calendar) -> None:
-    """The body is built once: retries, and the next run in another stratum, send the same bytes."""
+    """Retries, and the next run in another stratum, send the same bytes."""
     state, script = dither.MemoryState(), Script([503])
-    first = made(make, state=state, strata=LINUX, transport=script)
+    first = stratified_client(make, state=state, strata=LINUX, transport=script)
     first.record("theme", "dark")
     body = first.preview()
     assert not first.flush(0)
-    second = made(make, state=state, strata={"platform": "windows"}, transport=script, mode=None)
+    second = stratified_client(make, state=state, strata={"platform": "windows"}, transport=script, mode=None)
     second.record("theme", "light", platform="macos")
     assert second.preview() == body
-    assert second.status().ignored == 1, "one report a period, whatever the stratum"
+    assert second.status().ignored == 1, "one report per period, whatever the stratum"
     assert second.flush(60)
     assert set(script.bodies) == set(body)
 
@@ -69,7 +69,7 @@ def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar:
 def test_a_value_that_is_not_listed_is_counted_and_logged_once(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = made(make, strata={"platform": "Linux", "channel": "beta"})
+    client = stratified_client(make, strata={"platform": "Linux", "channel": "beta"})
     for _ in range(3):
         client.record("theme", "dark")
         client.record("browser", "Firefox")
@@ -86,19 +86,19 @@ def test_a_value_that_is_not_listed_is_counted_and_logged_once(
 
 
 def test_a_value_that_is_not_listed_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    client = made(make, strict=False)
+    client = stratified_client(make, strict=False)
     client.record("theme", "dark", platform="Very-Secret")
     client.record("browser", "Firefox", platform="linux", channel="beta", user="Very-Secret")
     assert "Very-Secret" not in repr(client.status()) + caplog.text
     assert len(caplog.messages) == 2
 
 
-def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
+def test_missing_attribute_is_logged_as_a_mistake(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = made(make)
-    for given in ({}, {"platform": None}, {"platform": ["linux"]}):
-        client.record("theme", "dark", **given)
+    client = stratified_client(make)
+    for attributes in ({}, {"platform": None}, {"platform": ["linux"]}):
+        client.record("theme", "dark", **attributes)
         calendar.pass_days(1)
     assert strata_of(client) == ["other"] * 3
     assert client.status().trouble == {"metrics.theme.strata.platform is not given": 3}
@@ -109,10 +109,10 @@ def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
     ]
 
 
-def test_an_attribute_that_the_metric_does_not_declare_is_left_out_and_told(
+def test_undeclared_attribute_is_left_out_and_logged(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = made(make, strict=False, strata=LINUX)
+    client = stratified_client(make, strict=False, strata=LINUX)
     for _ in range(2):
         client.record("mobile", True, platform="linux")
         client.record("theme", "dark", plattform="macos")
@@ -130,7 +130,7 @@ def test_an_attribute_that_the_metric_does_not_declare_is_left_out_and_told(
 
 
 def test_strict_raises_for_an_attribute_that_is_not_declared(make: Make) -> None:
-    client = made(make)
+    client = stratified_client(make)
     undeclared = "the metric does not declare it; "
     for metric, name, said in (
         ("mobile", "platform", "declared here: noth"),
@@ -144,7 +144,7 @@ def test_strict_raises_for_an_attribute_that_is_not_declared(make: Make) -> None
 
 def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     mistaken = {"platform": "linux", "plattform": "linux", "user": "me"}
-    client = made(make, strict=False, strata=mistaken)
+    client = stratified_client(make, strict=False, strata=mistaken)
     client.record("theme", "dark")
     client.record("mobile", True)
     assert strata_of(client) == ["linux", None]
@@ -153,11 +153,11 @@ def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, cap
         "unknown attribute in strata; plattform: no metric of this client declares it; did you mean 'platform'?"
     ]
     with pytest.raises(dither.ParameterError, match=r"^strata\.plattform: no metric of this client declares it; did"):
-        made(make, strata=mistaken)
+        stratified_client(make, strata=mistaken)
 
 
 class Loud(str):
-    """A name that runs code of the app's when it is compared."""
+    """A name that runs code of the app when it is compared."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -167,7 +167,7 @@ class Loud(str):
 
 
 def test_names_of_attributes_run_no_code_of_the_app(make: Make) -> None:
-    client = made(make, strata={Loud("platform"): "linux", Loud("debug"): "true"})
+    client = stratified_client(make, strata={Loud("platform"): "linux", Loud("debug"): "true"})
     client.record("theme", "dark")
     assert strata_of(client) == ["linux"]
     assert client.status().trouble == {}
@@ -175,14 +175,14 @@ def test_names_of_attributes_run_no_code_of_the_app(make: Make) -> None:
 
 def test_any_object_as_attribute_gives_a_stratum(make: Make) -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
-        for client in (made(make, strata={"platform": value}), made(make)):
+        for client in (stratified_client(make, strata={"platform": value}), stratified_client(make)):
             client.record("theme", "dark", platform=value)
             assert strata_of(client) == ["other"]
             assert sum(client.status().unlisted.values()) == 1
 
 
 def test_neither_a_permanent_draw_nor_its_price_depends_on_the_stratum(make: Make, calendar: Calendar) -> None:
-    client = made(make, entropy=KeyedEntropy(b"one device"))
+    client = stratified_client(make, entropy=KeyedEntropy(b"one device"))
     spent = []
     for channel in ("stable", "beta", "stable", "nightly"):
         client.record("browser", "Firefox", platform="linux", channel=channel)
@@ -194,7 +194,7 @@ def test_neither_a_permanent_draw_nor_its_price_depends_on_the_stratum(make: Mak
 
 
 @pytest.mark.parametrize("name", ["theme", "browser"])
-def test_the_row_is_drawn_as_if_there_were_no_stratum(name: str) -> None:
+def test_row_is_the_same_draw_with_and_without_strata(name: str) -> None:
     def body(metric: Metric, stratum: str | None) -> Batch:
         entropy, keys = KeyedEntropy(b"a report"), Keys(bytes(32))
         return Batch.decode(build(metric, metric.item("dark"), keys, entropy, 1, local=False, stratum=stratum).body)
@@ -207,7 +207,7 @@ def test_the_row_is_drawn_as_if_there_were_no_stratum(name: str) -> None:
 
 
 def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = made(make)
+    client = stratified_client(make)
 
     @client.outcome("theme", ok="light", failed="dark", platform="macos")
     def work() -> None:
@@ -217,7 +217,7 @@ def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.Monk
     with client.timer("browser", platform="windows", channel="beta"):
         pass
     assert strata_of(client) == ["macos", "windows/beta"]
-    monkeypatch.setattr("dither.default._clients", [other := made(make)])
+    monkeypatch.setattr("dither.default._clients", [other := stratified_client(make)])
     with dither.outcome("debug", debug=True):
         pass
     with dither.timer("theme", platform="linux"):
@@ -225,5 +225,5 @@ def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.Monk
     dither.record("browser", "Firefox", channel="stable", platform="linux")
     assert strata_of(other) == ["true", "linux", "linux/stable"]
     timed = dither.timer("theme", platform="linux")
-    assert timed(lambda: 3)() == 3  # each call is a timer of its own, with the same attributes
+    assert timed(lambda: 3)() == 3  # each call has a separate timer with the same attributes
     assert other.status().ignored == 1

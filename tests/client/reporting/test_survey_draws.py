@@ -1,4 +1,4 @@
-"""Surveys on a device: one question a period, drawn from its secret, whatever is answered, and never two."""
+"""Surveys on a device: one question per period, drawn from its secret independently of all answers."""
 
 import dataclasses
 from collections import Counter
@@ -35,9 +35,9 @@ def reported(client: dither.Client) -> list[str]:
 
 
 def test_each_metric_of_a_survey_is_drawn_as_often_as_the_others() -> None:
-    """Over 900 periods of 1 device, then 1 period of 900: beyond 240 or 360 with a probability below 1e-4 each.
+    """Count over 900 periods of 1 device, then 1 period of 900: outside 240 to 360 with a probability below 1e-4 each.
 
-    The secrets are fixed, so it is no chance in a run.
+    The secrets are fixed, so the result is the same in every run.
     """
     keys = Keys(b"a fixed secret")
     for drawn in (
@@ -49,7 +49,7 @@ def test_each_metric_of_a_survey_is_drawn_as_often_as_the_others() -> None:
         assert all(240 < times < 360 for times in drawn.values())
 
 
-def test_a_draw_is_the_same_for_ever_and_moves_only_to_a_metric_that_joins() -> None:
+def test_draw_of_a_survey_is_permanent_and_moves_only_to_a_metric_that_joins() -> None:
     keys, more = Keys(b"a fixed secret"), Survey("looks", (*LOOKS.metrics, "zoom"))
     before = [keys.asked(LOOKS, day) for day in range(300)]
     assert before == [Keys(b"a fixed secret").asked(LOOKS, day) for day in range(300)]
@@ -58,26 +58,28 @@ def test_a_draw_is_the_same_for_ever_and_moves_only_to_a_metric_that_joins() -> 
     assert 40 < after.count("zoom") < 115
 
 
-def test_one_question_is_answered_and_the_others_are_counted(make: Make, calendar: Calendar) -> None:
+def test_survey_answers_one_question_and_counts_the_others(make: Make, calendar: Calendar) -> None:
     client = make(metrics=of(LOOKS))
     days = 25
     for _ in range(days):
         record_all(client)
         calendar.pass_days(1)
-    asked = reported(client)
-    assert len(asked) == days
-    assert set(asked) == set(LOOKS.metrics)
+    answered = reported(client)
+    assert len(answered) == days
+    assert set(answered) == set(LOOKS.metrics)
     status = client.status()
     assert (status.unasked, status.ignored) == (2 * days, 0)
     spent = {metric.name: metric.spent for metric in status.metrics}
-    assert spent == {name: pytest.approx(asked.count(name)) for name in LOOKS.metrics}, "only what is sent is charged"
+    assert spent == {name: pytest.approx(answered.count(name)) for name in LOOKS.metrics}, (
+        "only what is sent is charged"
+    )
     assert sorted(metric.state for metric in status.metrics) == ["collected", *["not asked this period"] * 2]
     assert {metric.one_of for metric in status.metrics} == {LOOKS.metrics}
 
 
 @pytest.mark.parametrize("order", [LOOKS.metrics, LOOKS.metrics[::-1]])
-def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
-    """One secret, however it is answered: the same question."""
+def test_question_of_a_survey_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
+    """The same secret draws the same question, whatever the answers."""
     drawn = set()
     for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
         client = make(
@@ -101,8 +103,8 @@ def test_survey_asks_once_per_period(make: Make, calendar: Calendar, period: str
     assert len(reported(client)) == (2 if period == "week" else 1)
 
 
-def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknown_metric(make: Make) -> None:
-    """A metric that the program does not know may have been of a daily survey, but not of one that is asked once."""
+def test_survey_with_period_once_keeps_its_draw_despite_an_unknown_metric(make: Make) -> None:
+    """An unknown metric may have belonged to a daily survey, but not to a survey that is asked once."""
     for _ in range(10):
         state = dither.MemoryState("on")
         gone = dataclasses.replace(FONT, name="gone")
@@ -113,7 +115,7 @@ def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknow
 
 
 def test_no_second_question_is_answered_after_an_update_within_a_period(make: Make, calendar: Calendar) -> None:
-    """Whatever list the app had before: of the metrics that it still asks, and of one that it does not ask any more."""
+    """The app's earlier list may hold metrics that it still asks and one that it no longer asks."""
     for day in range(30):
         for before, after in (
             (("font", "mobile"), LOOKS.metrics),
@@ -130,13 +132,13 @@ def test_no_second_question_is_answered_after_an_update_within_a_period(make: Ma
             assert len(reported(second)) == 1
             calendar.pass_days(1)
             record_all(second)
-            assert len(reported(second)) == 2, "and from the next period on it goes on"
+            assert len(reported(second)) == 2, "it continues with the next period"
 
 
 def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar: Calendar) -> None:
     client = make(metrics=of(LOOKS))
     record_all(client)
-    for _ in range(20):  # the next day is of a period of its own; going back to this one opens nothing
+    for _ in range(20):  # the next day is another period; going back to this one opens nothing
         calendar.pass_days(1)
         record_all(client)
         calendar.pass_days(-1)
@@ -144,7 +146,7 @@ def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar:
     assert len(reported(client)) == 2
 
 
-def test_metrics_of_no_survey_and_of_others_are_asked_beside_it(make: Make) -> None:
+def test_metrics_outside_a_survey_are_asked_independently_of_it(make: Make) -> None:
     other = Survey("others", ("weekly",))
     weekly = dataclasses.replace(METRICS["weekly"], survey=other)
     client = make(metrics={**of(LOOKS), "weekly": weekly, "browser": METRICS["browser"]})
@@ -161,12 +163,14 @@ def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     )
     assert text.count(said) == 3
     theme = of(LOOKS)["theme"]
-    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), "as it ever was"
+    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), (
+        "the same text as without a survey"
+    )
     assert len({terms(METRICS["theme"]), terms(theme), terms(of(Survey("looks", ("theme", "font")))["theme"])}) == 3
     assert theme.version == METRICS["theme"].version
 
 
-def test_a_device_that_is_to_forget_draws_anew(make: Make) -> None:
+def test_device_draws_a_new_survey_question_after_forget(make: Make) -> None:
     client = make(metrics=of(LOOKS), transport=Script())
     drawn = set()
     for _ in range(40):

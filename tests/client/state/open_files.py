@@ -1,4 +1,4 @@
-"""Open files as Windows has them: none can be deleted, or replaced, or renamed."""
+"""Open files as on Windows: they cannot be deleted, replaced or renamed."""
 
 import errno
 import os
@@ -13,17 +13,17 @@ __all__ = ["as_on_windows"]
 
 
 def as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse what Windows refuses for files that this process has open."""
+    """Refuse the operations that Windows refuses on files that this process has open."""
     for name, paths in (("unlink", 1), ("remove", 1), ("replace", 2), ("rename", 2)):
         monkeypatch.setattr(f"os.{name}", _guarded(getattr(os, name), paths))
 
 
 def _guarded(call: Callable[..., Any], paths: int) -> Callable[..., Any]:
-    def guarded(*given: Any, **named: Any) -> Any:
-        for path in given[:paths]:
+    def guarded(*arguments: Any, **named: Any) -> Any:
+        for path in arguments[:paths]:
             if _is_open(path):
                 raise PermissionError(errno.EACCES, "another process uses the file", os.fspath(path))
-        return call(*given, **named)
+        return call(*arguments, **named)
 
     return guarded
 
@@ -34,7 +34,7 @@ def _is_open(path: str | Path) -> bool:
     except FileNotFoundError:
         return False
     for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208 - numbers, no paths
-        with suppress(OSError):  # the one by which the folder of all of them was read
+        with suppress(OSError):  # the descriptor by which the folder itself was listed
             if os.path.samestat(os.fstat(number), sought):
                 return True
     return False

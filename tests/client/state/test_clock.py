@@ -1,4 +1,4 @@
-"""A clock that was ahead: it neither silences a device for years nor gains it reports; what was spent stays spent."""
+"""A clock that was ahead neither silences a device for years nor yields more reports; what was spent stays spent."""
 
 from collections import defaultdict
 from datetime import date, timedelta
@@ -24,7 +24,7 @@ def period(metric: Metric, day: int) -> int:
 
 
 class Device:
-    """A ledger, and what a device does with it on each day that its clock shows; no metric is ever capped."""
+    """A ledger and a device that uses it on each day that its clock shows; no metric has a cap."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -34,7 +34,7 @@ class Device:
         self.shown: dict[str, set[int]] = defaultdict(set)
 
     def live(self, day: int, *, restart: bool = False) -> None:
-        """Live through a moment at which the clock shows ``day``; check all that must hold at every moment."""
+        """Run the device while the clock shows ``day``; check all that must hold at every moment."""
         if restart:
             ledger, before = Ledger(), self.ledger
             for record in before.records():
@@ -52,7 +52,7 @@ class Device:
             self.corrected.append(day)
             self.ledger.apply(correction)
             for name, periods in self.shown.items():
-                self.shown[name] = {one for one in periods if one <= period(METRICS[name], day)}
+                self.shown[name] = {start for start in periods if start <= period(METRICS[name], day)}
         for metric in ASKED:
             fresh = period(metric, day) not in self.shown[metric.name]
             self.shown[metric.name].add(period(metric, day))
@@ -67,7 +67,7 @@ class Device:
         assert all(later >= earlier for later, earlier in zip(now, counted, strict=True))
 
     def check(self) -> None:
-        """Check what must hold in the end."""
+        """Check what must hold at the end."""
         assert len(self.reports["survey"]) <= 1
         for metric in (MOBILE, WEEKLY, BROWSER):
             assert self.ledger.reports(metric) == len(self.reports[metric.name])
@@ -84,7 +84,7 @@ DAYS = st.one_of(
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(DAYS, st.booleans()), max_size=60))
-def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
+def test_invariants_hold_for_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device = Device()
     for day, restart in walk:
         device.live(day, restart=restart)
@@ -93,7 +93,7 @@ def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
 
 @settings(max_examples=80)
 @given(st.lists(st.integers(-40, 40), max_size=80))
-def test_any_walk_of_small_steps(steps: list[int]) -> None:
+def test_invariants_hold_for_any_clock_walk_of_small_steps(steps: list[int]) -> None:
     device, day = Device(), TODAY + 100
     for step in steps:
         day += step
@@ -115,7 +115,7 @@ def test_reports_resume_once_the_clock_is_right(walk: list[int], right: int) -> 
 
 
 @pytest.mark.parametrize("ahead", [2, 29, 30, 31, 400, YEARS, 20_000])
-def test_a_clock_that_is_moved_to_and_fro_gains_one_report_in_30_days(ahead: int) -> None:
+def test_clock_moved_back_and_forth_gains_one_report_in_30_days(ahead: int) -> None:
     device, days = Device(), 200
     for day in range(TODAY, TODAY + days):
         for _ in range(5):
@@ -129,7 +129,7 @@ def test_a_clock_that_is_moved_to_and_fro_gains_one_report_in_30_days(ahead: int
 @pytest.mark.parametrize(
     "readings", [(0, 3650), (9000, 5000, 100), (9000, 7000, 5000, 3000, 100), (60, 30, 0), (40, 20, 0)]
 )
-def test_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
+def test_clock_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
     device = Device()
     for _ in range(500):
         for days in readings:
@@ -152,7 +152,7 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
     ahead = make(state)
     for name in METRICS:
         ahead.record(name, True)
-    spent = {one.name: one.spent for one in ahead.status().metrics}
+    spent = {metric.name: metric.spent for metric in ahead.status().metrics}
     calendar.pass_days(-YEARS)
     client = make(state)
     for days in (0, 1, 6):  # today, tomorrow, and next week
@@ -161,13 +161,13 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
             client.record(name, True)
     status = client.status()
     made = {"mobile": 4, "theme": 3, "survey": 1, "weekly": 2, "browser": 3, "editor": 3}
-    assert {one.name: one.reports for one in status.metrics} == made, "the survey is asked once"
-    assert status.dropped == len(METRICS) + 1, "what was dated ahead, and the first, which was too old then"
+    assert {metric.name: metric.reports for metric in status.metrics} == made, "the survey is asked once"
+    assert status.dropped == len(METRICS) + 1, "the reports dated ahead, and the first, which was too old then"
     assert status.queued == sum(made.values()) - status.dropped
-    assert all(one.spent >= spent[one.name] for one in status.metrics)
-    told = list(status.trouble)
-    assert any("clock was ahead when it was made" in what for what in told)
-    assert any("can be answered again from" in what for what in told)
+    assert all(metric.spent >= spent[metric.name] for metric in status.metrics)
+    messages = list(status.trouble)
+    assert any("clock was ahead when it was made" in message for message in messages)
+    assert any("can be answered again from" in message for message in messages)
 
 
 def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, state: State, calendar: Calendar) -> None:
@@ -208,7 +208,7 @@ def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: Sta
 
 
 @pytest.mark.parametrize("day", [date(1970, 1, 1), date(2020, 1, 1), date(2026, 10, 31)])
-def test_a_clock_that_is_behind_opens_and_drops_nothing(
+def test_clock_that_is_behind_opens_no_period_and_drops_no_report(
     make: Make, state: State, calendar: Calendar, day: date
 ) -> None:
     make(state).record("mobile", True)
@@ -223,9 +223,7 @@ def test_a_clock_that_is_behind_opens_and_drops_nothing(
     assert (status.queued, status.dropped, status.metrics[0].reports) == (1, 0, 1)
 
 
-def test_what_was_disabled_or_held_by_a_clock_ahead_ends_as_it_would_have(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_disabling_or_hold_set_by_a_clock_ahead_ends_on_time(make: Make, folder: Path, calendar: Calendar) -> None:
     calendar.pass_days(YEARS)
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
@@ -266,7 +264,7 @@ def test_a_correction_is_remembered_by_the_journal(make: Make, folder: Path, cal
 
 
 def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Make, folder: Path) -> None:
-    """It asked for the day before it was stopped, and finds marks of days to come when it goes on."""
+    """The process read the day before it was stopped, and finds marks of later days when it continues."""
     now, stale = Calendar(), Calendar()
     days = [stale.day]
     stopped = make(folder, today=lambda: days.pop() if days else now.day)
@@ -281,4 +279,4 @@ def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Ma
         "mobile": 1,
         "theme": 1,
     }
-    assert not any(isinstance(one, Corrected) for one in from_lines((folder / "journal").read_bytes())[0])
+    assert not any(isinstance(record, Corrected) for record in from_lines((folder / "journal").read_bytes())[0])

@@ -1,4 +1,4 @@
-"""A process dies between any two system calls: what ``record`` returned from is kept, and nothing is reported twice."""
+"""Death of a process between any two system calls: every recorded answer is kept, and nothing is reported twice."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -35,14 +35,14 @@ def die_at(number: int) -> None:
         setattr(os, name, mortal(getattr(os, name)))
 
 
-def live(folder: Path, number: int, told: int) -> NoReturn:
-    """Be a process that records three answers and sends them, notes each in a pipe, and dies at some system call."""
+def live(folder: Path, number: int, pipe: int) -> NoReturn:
+    """Record three answers, send them, note each in a pipe, and die at the ``number``-th system call."""
     write = os.write
     die_at(number)
 
     class Noted(Script):
         def send(self, body: bytes) -> dither.Answer:
-            write(told, b"sent %b\n" % Batch.decode(body).batch.encode())
+            write(pipe, b"sent %b\n" % Batch.decode(body).batch.encode())
             return super().send(body)
 
     client = dither.Client(
@@ -61,7 +61,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
                 "dither.reporting.journal._SLACK", 0
             )  # so that it is rewritten before the first upload
         client.record(name, "true")
-        write(told, b"recorded\n")
+        write(pipe, b"recorded\n")
     client.flush(60)
     os._exit(0)
 
@@ -69,7 +69,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
 def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
     """Let processes die before their first system call, before their second, and so on until one lives to its end.
 
-    Yields what each left: its folder, and the notes that it wrote.
+    Yields the folder and the notes that each process left.
     """
     status, number = 9, 0
     while status:
@@ -87,8 +87,10 @@ def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterat
 
 
 @needs_fork
-def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
+def test_state_survives_a_death_between_any_two_system_calls(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)  # a killed process does not undo what it gave to the system
     number = 0
     for folder, notes in deaths(live, tmp_path):
         number += 1
@@ -98,13 +100,13 @@ def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkey
 
 
 def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
-    """Assert what must hold after a death: what was acknowledged is there, once, and the next start is healthy.
+    """Check the state after a death: every acknowledged answer is there once, and the next start is healthy.
 
-    A report that never left does not count as sent.
+    An unsent report must not count as sent.
     """
     script = Script()
     for draft in folder.glob("*.new"):
-        os.utime(draft, (0, 0))  # as if it lay there for more than a minute
+        os.utime(draft, (0, 0))  # as if it were older than a minute
     after = make(folder, mode=None, environ={"DITHER": "on"}, transport=script)
     kept = after.status().queued + after.status().sent
     assert {Batch.decode(body).batch for body in after.sent()} <= sent
@@ -114,13 +116,13 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     bodies = [Batch.decode(body) for body in after.preview() + after.sent()]
     assert len({batch.batch for batch in bodies}) == len(bodies)
     assert all([batch.metric for batch in bodies].count(name) <= 1 for name in NAMES)
-    assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the one that was being made is lost"
+    assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the unfinished report is lost"
     after.flush(60)
     assert after.status().trouble == {}
     assert not list(folder.glob("*.new")), "no draft stays"
 
 
-def test_the_check_can_fail(make: Make, tmp_path: Path) -> None:
+def test_crash_check_fails_for_an_empty_state(make: Make, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         check(make, tmp_path / "new", 1, set())
 
@@ -140,8 +142,8 @@ epsilon = 20.0
 """)
 
 
-def live_for_events(folder: Path, number: int, told: int) -> NoReturn:
-    """Be a process that adds events in two weeks, notes each in a pipe, and dies at some system call."""
+def live_for_events(folder: Path, number: int, pipe: int) -> NoReturn:
+    """Add events in two weeks, note each in a pipe, and die at the ``number``-th system call."""
     write, calendar = os.write, Calendar()
     die_at(number)
     client = dither.Client(
@@ -150,10 +152,10 @@ def live_for_events(folder: Path, number: int, told: int) -> NoReturn:
     for step in ("1", "2"):
         client.add("exports", step)
         client.add("crash")
-        write(told, b"%b\n" % step.encode())
+        write(pipe, b"%b\n" % step.encode())
     calendar.pass_days(7)
     client.add("exports", "3")
-    write(told, b"3\n")
+    write(pipe, b"3\n")
     os._exit(0)
 
 
@@ -165,18 +167,18 @@ def test_events_survive_a_death_between_any_two_system_calls(
     for folder, notes in deaths(live_for_events, tmp_path):
         calendar.day = Calendar().day
         calendar.pass_days(7)
-        found: dict[str, list[str]] = {}
+        reported: dict[str, list[str]] = {}
         for _ in range(2):
             after = make(folder, mode=None, metrics=EVENTS, environ={"DITHER": "on"})
-            after.flush()  # nothing arrives, but what has ended is reported
+            after.flush()  # no upload arrives, but the ended period is reported
             assert after.status().trouble.keys() <= {"upload failed: OSError"}
         for batch in map(Batch.decode, after.preview() + after.sent()):
             metric = EVENTS[batch.metric]
             (cell,) = Report.decode(batch.reports, metric.mechanism).cells(metric.mechanism)
-            found.setdefault(batch.metric, []).append(metric.labels[cell])
-        first = next(iter(found.get("exports", [])), "other")
-        assert len(found.get("exports", [])) <= 1
-        assert len(found.get("crash", [])) <= 1
+            reported.setdefault(batch.metric, []).append(metric.labels[cell])
+        first = next(iter(reported.get("exports", [])), "other")
+        assert len(reported.get("exports", [])) <= 1
+        assert len(reported.get("crash", [])) <= 1
         if notes:
-            assert first in {max(notes[:2]), "2"}, "no event that add returned from is lost"
-            assert found["crash"] == ["true"]
+            assert first in {max(notes[:2]), "2"}, "no event is lost whose add returned"
+            assert reported["crash"] == ["true"]

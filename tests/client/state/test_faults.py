@@ -1,4 +1,4 @@
-"""Whatever happens to the state, the host does not notice, and no permanent answer is drawn twice."""
+"""Faults of the state never reach the host, and no permanent answer is drawn twice."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
 
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare the disk in tests that go through thousands of states."""
+    """Skip fsync in tests that go through thousands of states."""
     monkeypatch.setattr("os.fsync", lambda _: None)
 
 
@@ -46,7 +46,7 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def near_line_ends(data: bytes) -> list[int]:
-    """Return the positions around each end of a line, and every 41st: damage within a line is of one kind."""
+    """Return the positions around each line end, and every 41st, because damage within a line has one effect."""
     ends = [position for position, byte in enumerate(data) if byte == ord("\n")]
     near = {end + offset for end in ends for offset in (-1, 0, 1, 2)}
     return sorted((near | set(range(0, len(data), 41))) & set(range(len(data))))
@@ -67,7 +67,7 @@ def flips(data: bytes, positions: list[int]) -> Iterator[bytes]:
 
 
 def reports_today(bodies: list[bytes], name: str, journal: bytes) -> int:
-    """Count the reports of a metric but those of yesterday: to send one again is harmless, for it counts once."""
+    """Count the reports of a metric without yesterday's, which count once if they are sent again."""
     batches = [Batch.decode(body) for body in bodies]
     return sum(batch.metric == name and f"done {batch.batch}".encode() not in journal for batch in batches)
 
@@ -78,7 +78,7 @@ def reports_today(bodies: list[bytes], name: str, journal: bytes) -> int:
 def test_any_damage_to_the_journal_costs_at_most_reports(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], damage: Damage, where: Where
 ) -> None:
-    """Damage at every byte takes 20 s of processor time: that is slow."""
+    """Damage at every byte is slow: it takes 20 s of processor time."""
     journal = used["journal"]
     debited = {name: journal.rindex(b"debit %s" % name.encode()) for name in NAMES}
     cohort = Keys(bytes.fromhex(used["secret"].split()[2].decode())).of(BROWSER).cohort
@@ -98,7 +98,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
         healthy = client.status().queued > len(bodies)
         assert healthy or client.status().trouble
         calendar.pass_days(-1)
-        client.close()  # there are hundreds, and each keeps its journal open
+        client.close()  # there are hundreds of clients, each with an open journal
 
 
 def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
@@ -116,7 +116,7 @@ def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
     calendar.pass_days(1)
     client.record("theme", "dark")
     client.record("survey", True)
-    assert len(client.preview()) == 3, "a period later only the one that is asked once stays silent"
+    assert len(client.preview()) == 3, "a period later only the metric with period once is silent"
     spent = {metric.name: metric.spent for metric in make(folder).status().metrics}
     assert spent["mobile"] >= 2 * MOBILE.mechanism.epsilon
     assert b"hold" in (folder / "journal").read_bytes()
@@ -144,7 +144,7 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
 
 @pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])
 @pytest.mark.parametrize("lost", ["secret", "journal"])
-def test_half_a_state_is_not_a_new_device(
+def test_partial_state_is_not_a_new_device(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str, environ: dict[str, str]
 ) -> None:
     del used[lost]
@@ -157,9 +157,7 @@ def test_half_a_state_is_not_a_new_device(
     assert not (folder / lost).exists()
 
 
-def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
-    make: Make, folder: Path, used: dict[str, bytes]
-) -> None:
+def test_lost_journal_is_not_a_new_device_even_after_consent(make: Make, folder: Path, used: dict[str, bytes]) -> None:
     del used["journal"]
     restore(folder, used)
     client = make(folder)
@@ -168,7 +166,9 @@ def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
     assert not (folder / "journal").exists()
 
 
-def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_journal_that_vanishes_while_the_program_runs_is_not_recreated(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
     client = make(folder)
     client.record("mobile", True)
     for path in folder.iterdir():
@@ -180,7 +180,9 @@ def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path
     assert client.status().trouble
 
 
-def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_journal_that_shrinks_while_the_program_runs_stops_reports(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
     client = make(folder)
     client.record("mobile", True)
     journal = folder / "journal"
@@ -226,20 +228,20 @@ def test_a_folder_that_is_a_symbolic_link_is_refused(make: Make, folder: Path, t
 
 
 @pytest.mark.parametrize("room", [0, 1, 40, 200, 300])
-def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
+def test_state_written_before_a_full_disk_stays_readable(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     client = make(folder)
     client.record("mobile", True)
     calendar.pass_days(1)
-    left = [room]
+    free = [room]
     write = os.write
 
     def full(descriptor: int, data: bytes) -> int:
-        if not left[0]:
+        if not free[0]:
             raise OSError(errno.ENOSPC, "no space left")
-        written = write(descriptor, data[: left[0]])
-        left[0] -= written
+        written = write(descriptor, data[: free[0]])
+        free[0] -= written
         return written
 
     monkeypatch.setattr("os.write", full)
@@ -279,5 +281,5 @@ def test_no_failing_system_call_reaches_the_host(
     assert after.status().queued >= 1
 
 
-def test_a_secret_has_no_repr_that_tells() -> None:
+def test_secret_is_absent_from_its_repr() -> None:
     assert "abcd" not in repr(Secret("abcd"))

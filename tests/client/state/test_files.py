@@ -1,4 +1,4 @@
-"""Names and contents of files as systems have them that the suite does not run on: Windows and macOS."""
+"""File names and contents on systems that the suite does not run on: Windows and macOS."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def test_replace_waits_for_a_short_reader_on_windows(
     as_on_windows(monkeypatch)
     act(str(path))
     assert reader.closed
-    assert [one.read_bytes() for one in tmp_path.iterdir()] in ([b"new"], [])
+    assert [file.read_bytes() for file in tmp_path.iterdir()] in ([b"new"], [])
 
 
 @pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
@@ -41,45 +41,45 @@ def test_file_that_stays_open_raises_after_a_bounded_wait(
         monkeypatch.setattr("time.sleep", pauses.append)
         with (tmp_path / "consent").open("rb"), pytest.raises(PermissionError):
             act(str(tmp_path / "consent"))
-        assert most / 2 <= sum(pauses) <= most, "the host waits for no folder that is not ours to write"
+        assert most / 2 <= sum(pauses) <= most, "the host does not wait for a folder without write permission"
     assert [path.name for path in tmp_path.iterdir()] == ["consent"]
 
 
 @pytest.mark.parametrize("lacking", [False, True])
 def test_sync_flushes_the_drive_on_macos(lacking: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    calls: list[object] = []
 
     def control(_: int, command: object) -> None:
-        asked.append(command)
+        calls.append(command)
         if lacking:
             raise OSError(errno.ENOTSUP, "lacking")
 
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", "F_FULLFSYNC", raising=False)
     monkeypatch.setattr(fcntl, "fcntl", control)
-    monkeypatch.setattr("os.fsync", lambda _: asked.append("fsync"))
+    monkeypatch.setattr("os.fsync", lambda _: calls.append("fsync"))
     write(str(tmp_path / "journal"), (b"a", b"b"))
-    assert asked == ["F_FULLFSYNC", "fsync"][: 1 + lacking]
+    assert calls == ["F_FULLFSYNC", "fsync"][: 1 + lacking]
 
 
 def test_sync_calls_fsync_on_other_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr("os.fsync", asked.append)
+    calls: list[int] = []
+    monkeypatch.setattr("os.fsync", calls.append)
     with (tmp_path / "journal").open("wb") as file:
         sync(file.fileno())
-        assert asked == [file.fileno()]
+        assert calls == [file.fileno()]
     assert sys.platform != "darwin"
 
 
 def test_concurrent_replacements_leave_one_complete_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As threads do, interpreters of one process, and containers, whose processes have the same number."""
+    """Threads, subinterpreters and containers replace files concurrently under the same process id."""
     path, fsync = str(tmp_path / "consent"), os.fsync
 
-    def meanwhile(descriptor: int) -> None:
+    def replace_again(descriptor: int) -> None:
         monkeypatch.setattr("os.fsync", fsync)
         replace(path, b"second")
         fsync(descriptor)
 
-    monkeypatch.setattr("os.fsync", meanwhile)
+    monkeypatch.setattr("os.fsync", replace_again)
     replace(path, b"first")
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("consent", b"first")]
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("consent", b"first")]

@@ -1,4 +1,4 @@
-"""The journal stays open between calls: it is told from other files, followed when it is replaced, and given up."""
+"""The journal stays open between calls: its descriptor is verified, replaced with the file, and closed in time."""
 
 import gc
 import os
@@ -20,29 +20,29 @@ fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is
 
 @pytest.fixture(autouse=True)
 def _quick_collection() -> Iterator[None]:
-    """Let the collector look at what a test makes, and not at all that the suite has imported."""
+    """Let garbage collections skip everything that the suite has imported."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 def open_files() -> int:
-    """Return how many descriptors this process has, without those of what was dropped."""
+    """Return how many descriptors this process has open, after a garbage collection."""
     gc.collect()
     return len(list(Path("/dev/fd").iterdir()))
 
 
 def number_of(folder: Path) -> int:
-    """Return the descriptor under which this process has the journal open, once."""
+    """Return the only descriptor under which this process has the journal open."""
     journal, numbers = (folder / "journal").stat(), map(int, os.listdir("/dev/fd"))  # noqa: PTH208 - numbers, no paths
-    (number,) = (one for one in numbers if is_open(one) and os.path.samestat(os.fstat(one), journal))
+    (number,) = (number for number in numbers if is_open(number) and os.path.samestat(os.fstat(number), journal))
     return number
 
 
 def is_open(number: int) -> bool:
     try:
         os.fstat(number)
-    except OSError:  # the one by which the folder of all of them was read
+    except OSError:  # the descriptor by which the folder itself was listed
         return False
     return True
 
@@ -54,9 +54,9 @@ def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, mo
     for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
         real = getattr(os, call)
 
-        def noted(*given: Any, real: Any = real, call: str = call, **named: Any) -> Any:
+        def noted(*arguments: Any, real: Any = real, call: str = call, **named: Any) -> Any:
             calls.append(call)
-            return real(*given, **named)
+            return real(*arguments, **named)
 
         monkeypatch.setattr(f"os.{call}", noted)
     client.record("theme", "dark")
@@ -71,9 +71,9 @@ def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, t
     number = number_of(folder)
     path = tmp_path / "hosts own"
     path.write_bytes(b"precious")
-    own = os.open(path, os.O_RDWR)
-    os.dup2(own, number)  # as a program does that closes all descriptors, and opens files of its own
-    os.close(own)
+    foreign = os.open(path, os.O_RDWR)
+    os.dup2(foreign, number)  # as a program that closes all descriptors and opens other files
+    os.close(foreign)
     client.record("theme", "dark")
     client.close()
     assert client.status().queued == 2
@@ -94,7 +94,7 @@ def test_descriptor_closed_by_the_host_is_reopened(make: Make, folder: Path) -> 
 
 
 @pytest.mark.parametrize("times", [1, 12])
-def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
+def test_replaced_journal_is_reopened(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
     client, other = make(folder), make(folder)
     client.record("mobile", True)
     for _ in range(times):
@@ -104,28 +104,28 @@ def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calen
 
 
 @pytest.mark.parametrize("name", ["lock", "journal"])
-def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
-    """Whoever gets the lock of a file that was deleted meanwhile holds nothing: others lock another one."""
-    one, other = FolderState(folder), FolderState(folder)
-    one.acquire()
-    one.append([Corrected(1)])
-    one.release()
+def test_file_replaced_while_another_client_waits_for_its_lock_is_reopened(folder: Path, name: str) -> None:
+    """The lock of a file that was deleted while waiting protects nothing, because others lock a new file."""
+    first, other = FolderState(folder), FolderState(folder)
+    first.acquire()
+    first.append([Corrected(1)])
+    first.release()
     (folder / name).rename(folder / "before")
     (folder / name).write_bytes((folder / "before").read_bytes())
     other.acquire()
     other.append([Corrected(2)])
     with pytest.raises(BusyError):
-        one.acquire()
+        first.acquire()
     other.release()
-    one.acquire()
-    news = one.news(START)
+    first.acquire()
+    news = first.news(START)
     assert news is not None
     assert news.records[1:] == [Corrected(1), Corrected(2)]
-    one.close()
+    first.close()
     other.close()
 
 
-def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) -> None:
+def test_garbage_collected_client_leaves_no_file_open(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     before = open_files()
     for _ in range(5):
@@ -135,7 +135,7 @@ def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) 
     assert open_files() == before
 
 
-def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
+def test_closed_client_leaves_no_file_open(make: Make, folder: Path) -> None:
     before = open_files()
     client = make(folder)
     client.record("mobile", True)
@@ -148,18 +148,18 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_on_windows(monkeypatch)
-    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
-    one.consent("on", None)
+    first, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
+    first.consent("on", None)
     before = open_files()
     for _ in range(5):
-        one.record("mobile", True)
+        first.record("mobile", True)
         other.record("theme", "dark")
-        one.journal.needs_compaction = True
-        one.journal.compact()
+        first.journal.needs_compaction = True
+        first.journal.compact()
         calendar.pass_days(1)
     with (folder / "journal").open("ab") as journal:
-        journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
-    for status in (other.status(), one.status()):
+        journal.write(b"nonsense\n")  # so that the next client rewrites it under its lock
+    for status in (other.status(), first.status()):
         assert (status.queued, status.trouble) == (10, {})
     assert b"nonsense" not in (folder / "journal").read_bytes()
     assert open_files() == before
@@ -167,7 +167,7 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 
-def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder: Path) -> None:
+def test_journal_with_a_truncated_header_is_recreated(make: Make, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / "journal").write_bytes(b"4415")
     client = make(folder)
@@ -176,7 +176,7 @@ def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder:
     assert client.status().trouble == {}
 
 
-def test_emptied_journal_is_not_begun_again(make: Make, folder: Path) -> None:
+def test_emptied_journal_is_not_recreated(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / "journal").write_bytes(b"")
     client = make(folder, mode=None)
@@ -185,9 +185,7 @@ def test_emptied_journal_is_not_begun_again(make: Make, folder: Path) -> None:
     assert (folder / "journal").read_bytes() == b""
 
 
-def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
+def test_journal_truncated_between_runs_is_noticed(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder)
     for name in ("mobile", "theme"):
         client.record(name, "true")
@@ -198,7 +196,7 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     lines = journal.splitlines(keepends=True)
     unsent = next(place for place, line in enumerate(lines) if b" debit browser " in line)
     (folder / "journal").write_bytes(b"".join(lines[:unsent]))
-    assert make(folder, mode=None).status().trouble == {}, "what was never sent may be forgotten, as after a power cut"
+    assert make(folder, mode=None).status().trouble == {}, "unsent reports may be lost, as after a power cut"
     for kept in (2, 1):
         (folder / "journal").write_bytes(b"".join(lines[:kept]))
         late = make(folder, mode=None)
@@ -210,4 +208,4 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     again = make(folder, mode=None)
     assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
     compact(folder, calendar)
-    assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"
+    assert make(folder, mode=None).status().sent == 2, "the rewritten journal is shorter and complete"

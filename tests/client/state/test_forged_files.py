@@ -1,4 +1,4 @@
-"""Files of the state folder that somebody forged cost a few megabytes, stop no host and open no metric."""
+"""Forged files of the state folder cost a few megabytes, stop no host and enable no metric."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ from dither_shared import parse_metrics
 
 MEGABYTE = 1 << 20
 FORGED, BOUND = 12 * MEGABYTE, 14 * MEGABYTE
-"""Bytes of a forged journal, and those that a client may have allocated at a time while it reads one."""
+"""Bytes of a forged journal, and the most that a client may have allocated while reading one."""
 
 DAY = Calendar().day.toordinal()
 LEDGER: dict[str, Callable[[int], Record]] = {
@@ -57,7 +57,7 @@ DAMAGE: dict[str, Callable[[int], bytes]] = {
 
 
 def but_few_slow(kinds: Mapping[str, object], *quick: str) -> list[object]:
-    """Return the kinds as parameters, all slow but ``quick`` ones: each takes 1 to 3 s of processor time."""
+    """Return the kinds as parameters; all but the ``quick`` ones are slow (1 to 3 s of processor time each)."""
     return [pytest.param(kind, marks=[] if kind in quick else [pytest.mark.slow]) for kind in kinds]
 
 
@@ -98,7 +98,7 @@ def forge(path: Path, line: Callable[[int], bytes]) -> None:
 
 
 def use(client: dither.Client) -> None:
-    """Call what programs and settings pages call; none of it may raise."""
+    """Make the calls of programs and settings pages, none of which may raise."""
     for _ in range(2):
         client.record("mobile", True)
         client.record("browser", "firefox")
@@ -110,7 +110,7 @@ def use(client: dither.Client) -> None:
 
 @pytest.fixture
 def used(make: Make, folder: Path, calendar: Calendar) -> Path:
-    """A folder whose metric has reported, on the day after."""
+    """Return a folder whose metric reported the day before."""
     make(folder).record("mobile", True)
     calendar.pass_days(1)
     return folder
@@ -124,11 +124,11 @@ def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, ma
     with allocating_less_than(BOUND):
         use(client)
     assert any("the journal holds more accounts than dither writes" in kind for kind in client.status().trouble)
-    assert (used / "journal").stat().st_size == forged, "nothing is recorded, and nothing mended"
+    assert (used / "journal").stat().st_size == forged, "nothing is recorded or repaired"
     client.forget()
     client.consent("on")
     client.record("mobile", True)
-    assert len(client.preview()) == 1, "the user can begin anew"
+    assert len(client.preview()) == 1, "the user can start over"
 
 
 @pytest.mark.parametrize("kind", but_few_slow(OUTBOX, "reports"))
@@ -154,7 +154,7 @@ def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, us
         use(client)
     assert len(client.preview()) == 1, "only the report of the day before"
     assert all(status.reported for status in client.status().metrics)
-    assert (used / "journal").stat().st_size < 10_000, "it is mended"
+    assert (used / "journal").stat().st_size < 10_000, "the journal is repaired"
 
 
 @pytest.mark.parametrize("piece", [1, 40, 1000])
@@ -223,7 +223,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("name", ["delivery", "versions"])
 @pytest.mark.parametrize("content", [b"[" * MEGABYTE, b'{"held":{"a":[' + b"[]," * 300_000 + b"[]]}}", b"9" * 100_000])
-def test_notes_that_no_client_writes_count_for_nothing(name: str, content: bytes, make: Make, used: Path) -> None:
+def test_forged_version_notes_are_ignored(name: str, content: bytes, make: Make, used: Path) -> None:
     (used / name).write_bytes(content)
     client = make(used, mode=None, strict=False)
     with allocating_less_than(4 * MEGABYTE):
@@ -232,7 +232,7 @@ def test_notes_that_no_client_writes_count_for_nothing(name: str, content: bytes
     assert client.flush(60)
 
 
-def test_a_policy_that_cannot_be_one_is_off(tmp_path: Path) -> None:
+def test_invalid_policy_turns_telemetry_off(tmp_path: Path) -> None:
     for content in (b"a = [" + b"[]," * MEGABYTE + b"]\n", b"a = " + b"[" * 100_000, b"a = " + b"9" * 100_000):
         (tmp_path / "policy.toml").write_bytes(content)
         with allocating_less_than(4 * MEGABYTE):
@@ -240,7 +240,7 @@ def test_a_policy_that_cannot_be_one_is_off(tmp_path: Path) -> None:
 
 
 @needs_posix
-def test_a_policy_behind_a_link_holds_unless_it_is_no_plain_file(tmp_path: Path) -> None:
+def test_policy_behind_a_link_holds_if_it_is_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text('mode = "local"\n')
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as bound:
@@ -262,7 +262,7 @@ def test_definitions_without_an_end_disable_the_client(make: Make, folder: Path)
     assert any("longer than 16777216 bytes" in kind for kind in client.status().trouble)
 
 
-def test_a_client_writes_no_journal_that_it_refuses(
+def test_client_writes_no_journal_that_it_would_refuse(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dither.state.folder_journal._LARGEST", 4000)
@@ -280,7 +280,7 @@ def test_a_client_writes_no_journal_that_it_refuses(
     assert make(folder, mode=None, strict=False).status().trouble == {}
 
 
-def test_a_ledger_that_is_full_takes_no_new_metric_and_goes_on_with_the_others(
+def test_full_ledger_takes_no_new_metric_but_continues_with_the_others(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dither.reporting.ledger._MOST", 4)
@@ -300,7 +300,7 @@ def test_a_ledger_that_is_full_takes_no_new_metric_and_goes_on_with_the_others(
     assert again.status().trouble == {full: 1}
 
 
-def test_definitions_as_long_as_may_be_are_read(tmp_path: Path) -> None:
+def test_definitions_of_the_largest_size_are_read(tmp_path: Path) -> None:
     text = '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
     (tmp_path / "metrics.toml").write_text(text + "#" * ((1 << 24) - len(text)))
     assert dither.load_metrics(tmp_path / "metrics.toml").keys() == parse_metrics(text).keys()

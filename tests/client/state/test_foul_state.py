@@ -1,4 +1,4 @@
-"""A state folder that somebody has tampered with, or that grew without measure, costs no time and no exit."""
+"""A state folder that was tampered with or grew without bound neither delays nor ends the program."""
 
 import os
 import sys
@@ -19,12 +19,12 @@ METRIC = parse_metrics('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')["m
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
 @pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery", "versions"])
-def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path) -> None:
+def test_pipe_in_place_of_a_file_does_not_block(name: str, make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
     client = make(folder, mode=None, strict=False)
-    client.record("mobile", True)  # each of these would never return
+    client.record("mobile", True)  # reading any of these would never return
     client.status()
     client.close()
 
@@ -42,24 +42,24 @@ def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPat
     ledger.apply(Hold(740_000, 10**9))
     assert ledger.spent(METRIC) == pytest.approx((10**6 + 10**9) * METRIC.charge)
     ledger.open_to(METRIC, 740_002)
-    assert sums == [2], "the account, and the report to come"
+    assert sums == [2], "the account, and one more report"
 
 
 def test_outbox_may_grow_while_it_is_listed() -> None:
-    """Another thread adds reports while a user looks at those that wait."""
-    outbox, looking = Outbox(), False
+    """Another thread adds reports while a user views the waiting ones."""
+    outbox, reading = Outbox(), False
 
     class Adding(Queued):
         @property
-        def local(self) -> int:  # asked for while the list is gone through
-            if looking:
+        def local(self) -> int:  # called during the iteration
+            if reading:
                 outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0
 
     outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
-    looking = True
+    reading = True
     assert len(outbox.waiting()) == 2
     assert len(outbox) == 4
 
@@ -71,6 +71,6 @@ def test_status_command_changes_nothing_after_the_clock_was_ahead(
     make(folder).record("mobile", True)
     before = (folder / "journal").read_bytes()
     assert program.main(["status", "--app", "tests", "--state", str(folder)], environ={}) == 0
-    told = capsys.readouterr()
-    assert "Bad file descriptor" not in told.out + told.err
+    output = capsys.readouterr()
+    assert "Bad file descriptor" not in output.out + output.err
     assert (folder / "journal").read_bytes() == before

@@ -1,4 +1,4 @@
-"""A process that is stopped while it holds a lock: no flush says yes, and whoever asks learns who holds it."""
+"""A process is stopped while it holds a lock: flush fails, and the status names the holder."""
 
 import json
 import os
@@ -49,29 +49,29 @@ def stop(folder: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
 
 def long_ago(folder: Path) -> None:
-    """Let whoever holds the right to send have taken it an hour ago."""
+    """Date the sending lock's acquisition an hour back."""
     pid, since = map(int, (folder / "sending").read_text().split())
     (folder / "sending").write_text(f"{pid} {since - 3600}\n")
 
 
-def test_a_flush_says_yes_only_if_the_state_can_be_read(
+def test_flush_succeeds_only_if_the_state_can_be_read(
     make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]]
 ) -> None:
     make(folder, transport=Script(down=True)).record("mobile", True)
     process = stop("journal")
     client = make(folder, mode=None, strict=False)
-    assert not client.flush(1), "a report waits that cannot be seen"
+    assert not client.flush(1), "a waiting report cannot be read"
     assert client.status().trouble["reading the state failed: BusyError"] > 0
     client.record("theme", "dark")
     process.kill()
     process.wait()
-    assert not client.flush(60), "an answer was lost meanwhile"
+    assert not client.flush(60), "an answer was lost while the lock was held"
     assert client.status().queued == 0
     assert client.flush(60)
 
 
 @pytest.mark.parametrize("damage", ["a folder", "no journal", "an unknown format"])
-def test_a_flush_of_a_damaged_state_says_no(make: Make, folder: Path, damage: str) -> None:
+def test_flush_of_a_damaged_state_fails(make: Make, folder: Path, damage: str) -> None:
     make(folder, transport=Script(down=True)).record("mobile", True)
     journal = folder / "journal"
     if damage == "an unknown format":
@@ -85,7 +85,7 @@ def test_a_flush_of_a_damaged_state_says_no(make: Make, folder: Path, damage: st
         assert not client.flush(1)
 
 
-def test_a_flush_says_no_if_an_answer_could_not_be_kept(
+def test_flush_fails_if_an_answer_could_not_be_stored(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make(folder, strict=False)
@@ -94,7 +94,7 @@ def test_a_flush_says_no_if_an_answer_could_not_be_kept(
         client.record("mobile", True)
     client.record("nothing", 1)
     assert not client.flush(60)
-    assert client.flush(60), "which was said once"
+    assert client.flush(60), "which was logged once"
 
 
 def test_status_names_the_process_that_blocks_uploads(
@@ -109,15 +109,15 @@ def test_status_names_the_process_that_blocks_uploads(
     process = stop("sending")
     others = [parts_on(folder), parts_on(folder)]
     uploader_of(others[0], script).step()
-    assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
+    assert (client.status().held_up, caplog.messages) == ("", []), "the upload may have begun just now"
     long_ago(folder)
-    for one in others * 2:
-        assert uploader_of(one, script).step() == 1
+    for parts in others * 2:
+        assert uploader_of(parts, script).step() == 1
     words = f"process {process.pid} has been sending since "
-    for status in (client.status(), *(one.status() for one in others)):
+    for status in (client.status(), *(parts.status() for parts in others)):
         assert status.held_up.startswith(words)
         assert status.trouble == {}
-    assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"
+    assert [message.startswith(words) for message in caplog.messages] == [True], "one a day for all clients together"
     capsys.readouterr()
     definitions = folder.parent / "metrics.toml"
     definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
@@ -157,7 +157,7 @@ def test_unreadable_lock_signature_is_tolerated(
     assert bool(client.status().held_up) == bool(who)
 
 
-def test_an_upload_that_ended_long_ago_holds_nobody_up(make: Make, folder: Path) -> None:
+def test_upload_that_ended_long_ago_does_not_block_others(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     assert client.flush(60)

@@ -1,4 +1,4 @@
-"""An exception may come out of the host's signal handler between any two steps: it leaves nothing held or unpaid."""
+"""An exception of the host's signal handler between any two steps leaves no lock held and no report unpaid."""
 
 import inspect
 import sys
@@ -20,7 +20,7 @@ _WATCHED = {"journal.py", "locks.py", "files.py", "folder.py", "recorder.py"}
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt before a step: the ``number``-th line, or byte code, of the client's own modules."""
+    """Raises KeyboardInterrupt before the ``number``-th line, or byte code, of the client's own modules."""
 
     def __init__(self, number: int, *, opcodes: bool) -> None:
         self.left = number
@@ -39,11 +39,11 @@ class Interrupt:
 
 
 def interrupted(number: int, work: Callable[[], object], *, opcodes: bool) -> KeyboardInterrupt | None:
-    """Return the exception that was raised before a step, with the frames that it went through; None at the end."""
+    """Return the exception that was raised, with the frames that it passed, or None if the call had fewer steps."""
     before, interrupt = sys.gettrace(), Interrupt(number, opcodes=opcodes)
     here = inspect.currentframe()
     assert here is not None
-    here.f_trace_opcodes = opcodes  # or Python 3.12.1 tells of byte codes only from the second settrace on
+    here.f_trace_opcodes = opcodes  # without it Python 3.12.1 traces byte codes only from the second settrace on
     sys.settrace(interrupt)
     try:
         work()
@@ -59,20 +59,20 @@ def paid_and_queued(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tup
     """Return how many debits and reports of each metric and day the journal holds."""
     records, damaged, torn = from_lines((folder / "journal").read_bytes())
     assert (damaged, torn) == (0, False)
-    paid = Counter((one.name, one.day) for one in records if isinstance(one, Debit))
-    return paid, Counter((one.name, one.day) for one in records if isinstance(one, Queued))
+    paid = Counter((record.name, record.day) for record in records if isinstance(record, Debit))
+    return paid, Counter((record.name, record.day) for record in records if isinstance(record, Queued))
 
 
 @pytest.mark.parametrize("opcodes", [False, True], ids=["lines", "opcodes"])
 @pytest.mark.parametrize("fresh", [False, True], ids=["kept open", "opened"])
-def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
+def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, opcodes: bool, fresh: bool
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr(Journal, "compact", lambda *_, **__: None)  # the debits of all days are counted
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     parts = parts_on(folder, today=calendar)
-    other = make(folder)  # which has descriptors of its own, as another process would
+    other = make(folder)  # it has separate descriptors, as another process would
     parts.record("mobile", True)
     step = 13 if opcodes else 1
     number, caught = 0, None
@@ -88,17 +88,17 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     status = parts.status()
     assert number > 50
     assert status.trouble == other.status().trouble == {}
-    assert {one.name: one.reports for one in status.metrics if one.reports} == {
+    assert {metric.name: metric.reports for metric in status.metrics if metric.reports} == {
         "mobile": len(range(0, number, step)) + 1,
         "theme": len(range(0, number, step)),
         "browser": len(range(0, number, step)),
     }
     paid, queued = paid_and_queued(folder)
     assert paid == queued
-    assert set(paid.values()) == {1}, "each answer once, whether the program was told so or not"
+    assert set(paid.values()) == {1}, "each answer once, whether its call returned or not"
 
 
-def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder: Path) -> None:
+def test_interrupt_at_any_step_of_sending_frees_the_lock(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     state, number, caught = FolderState(folder), 0, None
@@ -120,7 +120,7 @@ def test_the_lock_of_a_dropped_owner_is_free() -> None:
     assert lock.acquire(dropped)
     assert lock.is_held(dropped)
     lock.release(next_one)
-    assert lock.is_held(dropped), "nobody releases it for another"
+    assert lock.is_held(dropped), "no client releases the lock of another"
     del dropped
     assert lock.acquire(next_one)
     assert lock.is_held(next_one)

@@ -1,4 +1,4 @@
-"""A record reads back as it was written, whatever a body holds."""
+"""A journal record is read back as it was written, whatever its body holds."""
 
 from dither.state.journal_records import Debit, Done, Queued, from_line, from_lines, to_line
 from dither_shared import Batch
@@ -24,6 +24,6 @@ def test_a_torn_tail_is_no_damage() -> None:
     assert from_lines(b"nonsense\n" + lines) == (QUEUED, 1, False)
 
 
-def test_only_a_body_may_hold_blanks() -> None:
+def test_only_the_body_of_a_record_may_hold_blanks() -> None:
     done = Done("a" * 32, "sent and more")  # type: ignore[arg-type]  # what no client writes
     assert from_line(to_line(done).rstrip(b"\n")) is None

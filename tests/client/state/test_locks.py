@@ -1,4 +1,4 @@
-"""Locks as Windows has them, tried wherever locks belong to an open file: a stand-in for ``msvcrt`` takes its place."""
+"""Locks as on Windows, by a stand-in for ``msvcrt`` on systems where locks belong to an open file."""
 
 import errno
 import importlib.util
@@ -20,7 +20,7 @@ LONGEST = 1 << 20
 
 
 class Locking(SimpleNamespace):
-    """``msvcrt.locking``: of bytes from where the descriptor stands, and refused if there is nothing to unlock."""
+    """``msvcrt.locking``: locks bytes from the descriptor's position, and refuses to unlock what is not locked."""
 
     LK_NBLCK, LK_UNLCK = 2, 0
 
@@ -58,7 +58,7 @@ def windows(monkeypatch: pytest.MonkeyPatch, locking: Locking) -> ModuleType:
 def test_second_lock_is_refused_while_the_first_is_held(windows: ModuleType, tmp_path: Path) -> None:
     first, second = (windows.FileLock(str(tmp_path / "sending"), 2) for _ in range(2))
     assert first.acquire()
-    assert not second.acquire(), "which is an answer, and no error"
+    assert not second.acquire(), "a held lock is a result, not an error"
     second.release()
     first.release()
     assert second.acquire()
@@ -75,5 +75,5 @@ def test_locked_byte_lies_beyond_all_content(windows: ModuleType, locking: Locki
     holder = holder_of(str(tmp_path / "sending"))
     assert holder is not None
     assert holder.pid == os.getpid()
-    assert (tmp_path / "sending").stat().st_size < 100, "the file grows by no lock"
+    assert (tmp_path / "sending").stat().st_size < 100, "a lock does not extend the file"
     lock.release()

@@ -1,4 +1,4 @@
-"""A secret that is lost is not silently drawn anew: the user is asked again, and what was spent stays spent."""
+"""A lost secret is not silently replaced: the user is asked again, and what was spent stays spent."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def lose(folder: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
 @pytest.mark.parametrize("mode", ["on", "local"])
-def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
+def test_consent_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
     make(folder, mode=mode).record("browser", "firefox")
     lose(folder, *lost)
     sent = Script()
@@ -30,20 +30,22 @@ def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode:
 
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
-def test_yes_after_a_lost_secret_covers_only_the_metrics_shown(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
+def test_consent_after_a_lost_secret_covers_only_the_metrics_shown(
+    make: Make, folder: Path, lost: tuple[str, ...]
+) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, *lost)
     client = make(folder, mode=None)
     client.consent("on", ["theme"])
     assert client.status().mode == "on"
-    assert client.pending() == [name for name in METRICS if name != "theme"], "what was accepted before is not"
+    assert client.pending() == [name for name in METRICS if name != "theme"], "earlier acceptance does not count"
     client.consent("on")
     assert client.pending() == []
     assert make(folder, mode=None).pending() == []
     assert (folder / "secret").exists()
 
 
-def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_spend_outlives_the_secret(make: Make, folder: Path, calendar: Calendar) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret")
     client = make(folder)
@@ -51,7 +53,7 @@ def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: 
     for _ in range(2):
         client.record("browser", "firefox")
         calendar.pass_days(1)
-    browser = next(one for one in client.status().metrics if one.name == "browser")
+    browser = next(metric for metric in client.status().metrics if metric.name == "browser")
     assert browser.reports == 3
     assert browser.spent == pytest.approx(2 * BROWSER.charge), "once under each secret"
     assert client.status().trouble == {}
@@ -91,7 +93,7 @@ def test_neither_environment_nor_policy_replaces_a_lost_secret(
 
 
 @pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])
-def test_first_yes_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
+def test_first_consent_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
     make(folder, environ=environ)
     client = make(folder, mode=None)
     assert client.status().mode == "on"
@@ -99,15 +101,15 @@ def test_first_yes_works_whatever_the_environment_says(make: Make, folder: Path,
     assert client.status().queued == 1
 
 
-def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
+def test_without_a_consent_question_the_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
     client = make(folder, mode=None, environ={"DITHER": "on"})
     client.record("browser", "firefox")
     assert client.status().queued == 1
     assert make(folder, mode=None).status().decided_by == "default: the user has not been asked"
 
 
-def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the choice and the secret: nothing was drawn, and nobody can tell that from a loss."""
+def test_interrupted_consent_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Death between the choice and the secret: nothing was drawn, but it looks like a lost secret."""
     monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
     make(folder)
     monkeypatch.undo()

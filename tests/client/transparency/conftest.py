@@ -1,4 +1,4 @@
-"""Apps of one user, in a home of their own."""
+"""Apps of one user in a separate home folder."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from dither.state.folder import apps_folder
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all apps of a user who has none yet."""
+    """The folder of all apps of a user without apps."""
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))
     for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
@@ -20,7 +20,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def used(home: Path, make: Make, calendar: Calendar) -> Path:
-    """The same with three apps: one that sent and has reports waiting, one that only shows, one that is off."""
+    """The folder with three apps: the first sent and has reports waiting, the second only shows, the third is off."""
     notes = make(home / "org.example.notes", app="org.example.notes", transport=Script())
     notes.record("mobile", True)
     assert notes.flush(60)

@@ -1,4 +1,4 @@
-"""``python -m dither status`` without an app: what is kept for this user, looked at and not touched."""
+"""``python -m dither status`` without an app: the state of all apps of this user, read and not changed."""
 
 import json
 import time
@@ -13,12 +13,12 @@ from dither.transparency.apps import apps_in, status_of
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything that looking could change."""
+    """Return everything that reading could change."""
     paths = [folder, *folder.rglob("*")]
-    found = {str(path): path.lstat() for path in paths}
+    before = {str(path): path.lstat() for path in paths}
     return {
-        name: (one.st_mtime_ns, one.st_mode, Path(name).read_bytes() if Path(name).is_file() else b"")
-        for name, one in found.items()
+        name: (status.st_mtime_ns, status.st_mode, Path(name).read_bytes() if Path(name).is_file() else b"")
+        for name, status in before.items()
     }
 
 
@@ -26,20 +26,20 @@ def run(*arguments: str, environ: dict[str, str] | None = None) -> int:
     return program.main(list(arguments), environ={} if environ is None else environ)
 
 
-def test_every_app_has_its_line(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_one_line_per_app(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(used)
     assert run("status") == 0
-    told = capsys.readouterr()
-    lines = [line.split(maxsplit=5) for line in told.out.split("\n\n")[0].splitlines()]
+    output = capsys.readouterr()
+    lines = [line.split(maxsplit=5) for line in output.out.split("\n\n")[0].splitlines()]
     assert lines == [
         ["app", "mode", "waiting", "sent", "last", "report  decided by"],
         ["org.example.notes", "on", "2", "1", "2026-11-19", "the user's choice"],
         ["paint", "local", "0", "0", "2026-11-19", "the user's choice"],
         ["quiet", "off", "0", "0", "-", "the user's choice"],
     ]
-    assert max(map(len, told.out.splitlines())) <= 80
-    assert "status --app NAME" in told.out
-    assert told.err == ""
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "status --app NAME" in output.out
+    assert output.err == ""
     assert contents(used) == before
 
 
@@ -48,7 +48,7 @@ def test_an_authority_for_all_apps_is_named_in_each_line(used: Path, capsys: pyt
     assert capsys.readouterr().out.count("DITHER in the environment") == 3
 
 
-def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_without_any_app_creates_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status") == 0
     assert str(home) in capsys.readouterr().out
     assert run("status", "--app", "notes") == 0
@@ -58,7 +58,7 @@ def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("command", ["status", "preview", "sent", "off", "forget"])
-def test_a_misspelt_name_is_asked_about(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_app_name_gets_a_suggestion(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--app", "org.example.note") == 0
     question = "dither: nothing is stored for org.example.note; did you mean 'org.example.notes'?\n"
     assert capsys.readouterr().err.startswith(question)
@@ -78,13 +78,13 @@ def test_without_a_home_a_command_reports_it_in_one_line(
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_all_apps_is_available_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["folder"] == str(used)
-    notes, paint, quiet = told["apps"]
+    status = json.loads(capsys.readouterr().out)
+    assert status["folder"] == str(used)
+    notes, paint, quiet = status["apps"]
     assert (notes["app"], notes["mode"], notes["waiting"], notes["sent"]) == ("org.example.notes", "on", 2, 1)
-    assert [(one["name"], one["reports"], one["last_day"]) for one in notes["metrics"]] == [
+    assert [(metric["name"], metric["reports"], metric["last_day"]) for metric in notes["metrics"]] == [
         ("mobile", 2, "2026-11-19"),
         ("theme", 1, "2026-11-19"),
     ]
@@ -109,11 +109,11 @@ def test_one_app_is_turned_off_without_its_questions(used: Path, capsys: pytest.
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert run("off", "--app", "org.example.notes") == 0
     assert run("forget", "--app", "paint") == 0
-    found = {one.app: (one.mode, one.waiting, one.shown) for one in apps_in(used, {}).apps}
-    assert found == {"org.example.notes": ("off", 0, 0), "paint": ("off", 0, 0), "quiet": ("off", 0, 0)}
+    listed = {app.app: (app.mode, app.waiting, app.shown) for app in apps_in(used, {}).apps}
+    assert listed == {"org.example.notes": ("off", 0, 0), "paint": ("off", 0, 0), "quiet": ("off", 0, 0)}
 
 
-def test_the_questions_need_an_app(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_about_questions_require_an_app(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run("status", "--metrics", "metrics.toml")
     assert ended.value.code == 2
@@ -121,17 +121,17 @@ def test_the_questions_need_an_app(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--app", "../notes") == 2
 
 
-def test_what_another_process_is_writing_is_no_trouble(used: Path) -> None:
+def test_file_being_written_by_another_process_is_no_trouble(used: Path) -> None:
     with parts_on(used / "org.example.notes").journal.transaction():  # which holds the lock
         assert status_of("org.example.notes", used / "org.example.notes", {}).trouble == ()
 
 
 def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The XDG Base Directory Specification: a relative path is to be considered invalid and ignored."""
+    """The XDG Base Directory Specification requires to ignore a relative path as invalid."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
-    for given in ("state", "./state", "../state", "~/state", ""):
-        monkeypatch.setenv("XDG_STATE_HOME", given)
+    for home in ("state", "./state", "../state", "~/state", ""):
+        monkeypatch.setenv("XDG_STATE_HOME", home)
         assert Path(default_folder("notes")) == tmp_path / ".local/state/dither/notes"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert Path(default_folder("notes")) == tmp_path / "state/dither/notes"
@@ -154,20 +154,20 @@ def test_failed_uploads_are_reported_without_the_questions(
     assert "401: the collector requires a token" in line
     assert line.endswith("(1 attempt failed since the last success)")
     assert run("status", "--app", "notes", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["failed_attempts"], told["last_attempt"]["accepted"]) == (1, False)
+    status = json.loads(capsys.readouterr().out)
+    assert (status["failed_attempts"], status["last_attempt"]["accepted"]) == (1, False)
     assert run("status") == 0
     assert "\nthe last upload of notes failed\n" in capsys.readouterr().out
     assert contents(home) == before
 
 
 @pytest.mark.parametrize(("age", "failures"), [(61, 1), (5, 0)])
-def test_an_upload_without_an_end_is_a_failure_after_a_minute(home: Path, make: Make, age: int, failures: int) -> None:
+def test_unfinished_upload_counts_as_failed_after_a_minute(home: Path, make: Make, age: int, failures: int) -> None:
     client = make(home / "notes", app="notes")
     client.record("mobile", True)
     (home / "notes" / "delivery").write_text(json.dumps({"begun": time.time() - age, "begun_to": "https://x.org"}))
     before = contents(home)
-    found = status_of("notes", home / "notes", {})
-    assert found.failed_attempts == failures
-    assert (found.last_attempt is None) == (failures == 0)
+    status = status_of("notes", home / "notes", {})
+    assert status.failed_attempts == failures
+    assert (status.last_attempt is None) == (failures == 0)
     assert contents(home) == before

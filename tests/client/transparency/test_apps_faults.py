@@ -1,4 +1,4 @@
-"""States that are damaged, foreign or not readable: they are named and left as they are, and the rest is shown."""
+"""Damaged, foreign or unreadable states are named and left unchanged, and the others are shown."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ NO_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no na
 
 
 def damages(home: Path) -> Iterator[tuple[str, str]]:
-    """Break apps in many ways; yield each one's name with a word of what is said of it."""
+    """Damage apps in many ways; yield the name of each with words of its message."""
     for name in ("journal", "consent"):
         for app, damage, said in (
             (f"folder-{name}", Path.mkdir, "is not a plain file"),
@@ -40,7 +40,7 @@ def damages(home: Path) -> Iterator[tuple[str, str]]:
 
 
 @NO_PIPES
-def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
+def test_status_names_damaged_and_foreign_folders_and_shows_the_others(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = dict(damages(used))
@@ -49,22 +49,22 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
     (used / "empty").mkdir()
     before = contents(used)
     assert run("status") == 1
-    told = capsys.readouterr()
-    shown = {line.split()[0] for line in told.out.split("\n\n")[0].splitlines()}
+    output = capsys.readouterr()
+    shown = {line.split()[0] for line in output.out.split("\n\n")[0].splitlines()}
     assert {"org.example.notes", "paint", "quiet"} <= shown
     for app, said in broken.items():
         assert app in shown
-        lines = [line for line in told.err.splitlines() if line.startswith(f"dither: {app}: ")]
+        lines = [line for line in output.err.splitlines() if line.startswith(f"dither: {app}: ")]
         assert lines, app
         assert str(used / app) in lines[0]
         assert said in " ".join(lines)
-    left_out = [line for line in told.out.splitlines() if line.startswith("left out: ")]
+    left_out = [line for line in output.out.splitlines() if line.startswith("left out: ")]
     assert [line.rsplit("/", 1)[1].split("'")[0] for line in left_out] == [".DS_Store", "elsewhere", "empty"]
     assert contents(used) == before
 
 
 @pytest.mark.parametrize("change", [{"charges": -1}, {"epsilon": float("nan")}, {"day": 10**30}, {"charges": 10**18}])
-def test_valid_records_of_nonsense_hide_no_other_app(
+def test_nonsense_in_valid_records_hides_no_other_app(
     used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0)._replace(**change)
@@ -77,12 +77,12 @@ def test_valid_records_of_nonsense_hide_no_other_app(
 def test_a_user_without_home_gets_advice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does when nobody knows the home
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does if the home is unknown
     assert run("status") == 2
     assert "set HOME or XDG_STATE_HOME" in capsys.readouterr().err
 
 
-def test_damaged_records_are_counted_and_left(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_records_are_counted_and_left_unchanged(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = used / "org.example.notes" / "journal"
     data = journal.read_bytes()
     journal.write_bytes(data.replace(b"debit theme", b"debit thema"))
@@ -107,11 +107,11 @@ def test_an_unreadable_file_is_named(
 
     monkeypatch.setattr(f"os.{call}", denied)
     assert run("status") == 1
-    told = capsys.readouterr()
-    assert "org.example.notes" in told.out
-    assert told.err.count("dither: paint: ") == 2, "consent and journal"
+    output = capsys.readouterr()
+    assert "org.example.notes" in output.out
+    assert output.err.count("dither: paint: ") == 2, "consent and journal"
     for name in ("consent", "journal"):
-        assert f"PermissionError, Permission denied: '{used}/paint/{name}'" in told.err
+        assert f"PermissionError, Permission denied: '{used}/paint/{name}'" in output.err
 
 
 def test_a_home_that_cannot_be_read_is_named(
@@ -138,7 +138,7 @@ def test_control_characters_in_names_are_escaped(home: Path, capsys: pytest.Capt
 
 
 @NO_PIPES
-def test_a_pipe_in_the_place_of_what_delivery_remembers_is_not_waited_for(home: Path, make: Make) -> None:
+def test_pipe_in_place_of_the_delivery_file_does_not_block(home: Path, make: Make) -> None:
     make(home / "notes", app="notes").record("mobile", True)
     os.mkfifo(home / "notes" / "delivery")
     assert status_of("notes", home / "notes", {}).last_attempt is None

@@ -1,4 +1,4 @@
-"""What a user is shown: before consenting, and of what was sent."""
+"""Texts for the user before consenting, and about what was sent."""
 
 import dataclasses
 import errno
@@ -14,7 +14,7 @@ from dither.transparency.explain import catalogue, cost
 from dither_shared import Batch
 from dither_shared.languages import ENGLISH
 
-TOLD = dataclasses.replace(
+COMPLETE = dataclasses.replace(
     THEME,
     description="Which theme?",
     why="To choose a default",
@@ -26,7 +26,7 @@ TOLD = dataclasses.replace(
 
 
 def test_the_consent_text_says_who_asks_why_and_at_what_cost(make: Make) -> None:
-    text = make(metrics={"theme": TOLD}, mode=None).consent_text()
+    text = make(metrics={"theme": COMPLETE}, mode=None).consent_text()
     for said in (
         "tests would like",
         "1 question",
@@ -52,11 +52,11 @@ def test_the_example_in_the_consent_text_is_a_valid_upload(make: Make, folder: P
 
 def test_the_cost_of_one_report_of_many_and_of_all_is_stated() -> None:
     mechanism = BROWSER.mechanism
-    told = cost(BROWSER)
+    text = cost(BROWSER)
     for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
-        assert f"{price:.3g}" in told
-    assert f"{mechanism.permanent_epsilon:.3g} in total" in told
-    assert ENGLISH("cost.hides") in told
+        assert f"{price:.3g}" in text
+    assert f"{mechanism.permanent_epsilon:.3g} in total" in text
+    assert ENGLISH("cost.hides") in text
     assert ENGLISH("cost.hides") not in cost(MOBILE)
     assert cost(MOBILE) == "epsilon 1 for one report, 10 for 10, 100 for 100: each report costs the same again"
     assert cost(SURVEY) == "epsilon 1, once"
@@ -71,7 +71,7 @@ def test_the_status_has_the_privacy_loss_after_many_reports(make: Make) -> None:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
+def test_sent_reports_can_be_shown(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     script = Script([202, 400])
     client = make(state, transport=script)
@@ -83,7 +83,7 @@ def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar,
     assert make(state).sent() == client.sent()
 
 
-def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
+def test_last_thirty_sent_reports_are_kept_and_all_are_counted(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
@@ -102,9 +102,7 @@ def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_forgetting_leaves_nothing_but_the_choice(
-    make: Make, folder: Path, calendar: Calendar, in_memory: bool
-) -> None:
+def test_forget_leaves_only_the_choice(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
     state = dither.MemoryState() if in_memory else folder
     client, other = make(state), make(state)
     client.record("browser", "firefox")
@@ -126,8 +124,8 @@ def test_forgetting_leaves_nothing_but_the_choice(
     assert again.status().trouble == {}
 
 
-def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, folder: Path, calendar: Calendar) -> None:
-    make(folder)  # to whom the user says yes
+def test_running_client_takes_the_new_secret_after_forget(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder)  # the user consents here
     old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     old.record("browser", "firefox")
     before = (folder / "secret").read_bytes()
@@ -144,29 +142,31 @@ def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, fo
         assert kept.of(BROWSER).tag(b"x") == new.journal.keys().of(BROWSER).tag(b"x")
 
 
-def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:
+def test_forget_without_state_writes_only_the_choice(make: Make, folder: Path) -> None:
     make(folder, mode=None).forget()
     assert {path.name for path in folder.iterdir()} <= {"consent", "lock"}
 
 
 def test_the_catalogue_is_markdown() -> None:
-    odd = dataclasses.replace(TOLD, name="odd", why="a | b\n\\ c")
-    text = catalogue([TOLD, odd])
+    odd = dataclasses.replace(COMPLETE, name="odd", why="a | b\n\\ c")
+    text = catalogue([COMPLETE, odd])
     assert text.startswith(
         "# What is asked\n\n## theme\n\nWhich theme?\n\n| | |\n|---|---|\n| Why | To choose a default |\n"
     )
     assert "| Why | a \\| b \\\\ c |" in text
-    assert f"| Version | {TOLD.version} |" in text
+    assert f"| Version | {COMPLETE.version} |" in text
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
 
 
-def test_consenting_says_whether_the_choice_is_kept(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consent_returns_whether_the_choice_was_stored(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = make(folder, strict=False, mode=None)
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", full)
         assert client.consent("on") is False
     assert client.status().mode == "off"
-    assert client.consent("on", ["nothing"]) is False, "a mistake keeps nothing"
+    assert client.consent("on", ["nothing"]) is False, "an invalid choice stores nothing"
     assert client.consent("on") is True
     assert make(folder, mode=None).status().mode == "on"
     assert client.consent("off") is True

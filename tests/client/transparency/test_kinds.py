@@ -1,4 +1,4 @@
-"""Each kind of question as a user sees it, from the question to the upload; and what its developer is told to mend."""
+"""Each kind of question as a user sees it, from the question to the upload, and lint's advice on it."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -124,16 +124,16 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_text_before_consenting_says_what_an_answer_becomes(make: Make, name: str) -> None:
+def test_consent_text_says_what_an_answer_becomes(make: Make, name: str) -> None:
     text = make(metrics=METRICS, mode=None, entropy=KeyedEntropy(b"an example")).consent_text([name])
     assert [said for said in TEXTS[name] if said not in text] == []
 
 
-def test_a_report_that_means_one_value_needs_no_words(make: Make) -> None:
+def test_consent_text_does_not_explain_a_report_that_means_one_value(make: Make) -> None:
     assert "It says" not in make(metrics=METRICS, mode=None).consent_text(["theme"])
 
 
-def test_waiting_reports_are_shown_with_what_they_say(
+def test_waiting_reports_are_shown_with_their_meaning(
     arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(folder, metrics=METRICS)
@@ -206,7 +206,7 @@ def test_a_mistake_names_the_type_and_not_the_value(make: Make, name: str, value
         make(metrics=METRICS).record(name, value)
 
 
-def test_a_mistake_in_one_answer_of_a_crossing_says_what_either_may_be(make: Make) -> None:
+def test_mistake_in_a_crossing_names_the_valid_answers_of_both_axes(make: Make) -> None:
     with pytest.raises(ParameterError, match=r"by name, .*, or a pair of them, each a string, a number or a boolean"):
         make(metrics=METRICS).record("both", {"theme": None, "failed": True})
 
@@ -223,31 +223,31 @@ def test_a_crossing_is_one_report_of_both_answers(make: Make) -> None:
 def test_the_status_states_odds_and_cost(
     arguments: list[str], make: Make, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {metric.name: metric for metric in make(folder, metrics=METRICS).status().metrics}
-    assert "borders are chosen at random for each report" in told["startup"].odds
-    assert "borders are chosen at random once for this device" in told["temperature"].odds
-    assert "never more than 6 in all" in told["temperature"].cost, "there are three ranges"
-    assert told["used"].odds.startswith("a report covers 2 of the 4 values")
-    assert told["crash"].permanent_epsilon is None
-    assert told["editor"].permanent_epsilon == pytest.approx(2.0)
+    metrics = {metric.name: metric for metric in make(folder, metrics=METRICS).status().metrics}
+    assert "borders are chosen at random for each report" in metrics["startup"].odds
+    assert "borders are chosen at random once for this device" in metrics["temperature"].odds
+    assert "never more than 6 in all" in metrics["temperature"].cost, "there are three ranges"
+    assert metrics["used"].odds.startswith("a report covers 2 of the 4 values")
+    assert metrics["crash"].permanent_epsilon is None
+    assert metrics["editor"].permanent_epsilon == pytest.approx(2.0)
     program.main(["status", *arguments], environ={})
     shown = capsys.readouterr().out
-    assert [name for name, metric in told.items() if metric.odds not in shown] == []
+    assert [name for name, metric in metrics.items() if metric.odds not in shown] == []
 
 
 def test_the_catalogue_names_answers_and_mechanisms() -> None:
-    told = catalogue(METRICS.values())
-    assert "| Answers | a number from -40 to 60 °C |" in told
-    assert "| Answers | any of: export, search, print, share |" in told
-    assert PAIR in told
+    text = catalogue(METRICS.values())
+    assert "| Answers | a number from -40 to 60 °C |" in text
+    assert "| Answers | any of: export, search, print, share |" in text
+    assert PAIR in text
     for mechanism in ("dithered-response", "privset", "prefix-sketch", "projective-count-mean-sketch"):
-        assert f"| Mechanism | {mechanism} |" in told
+        assert f"| Mechanism | {mechanism} |" in text
 
 
 def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
     make: Make, calendar: Calendar, folder: Path
 ) -> None:
-    """So it has one permanent draw; and another selection has another."""
+    """One selection has one permanent draw; another selection has another."""
     client = make(folder, metrics={"liked": METRICS["liked"]})
     charges = []
     for answer in (["export", "fonts"], {"fonts", "export"}, ("fonts", "export", "fonts"), ["fonts", "sync"], ["sync"]):
@@ -257,11 +257,11 @@ def test_a_selection_is_charged_once_in_whatever_order_it_is_given(
     assert charges == pytest.approx([1, 1, 1, 2, 3])
 
 
-def test_the_helper_of_tests_knows_what_was_meant() -> None:
+def test_test_fixture_returns_the_recorded_values_of_each_kind() -> None:
     telemetry = Telemetry(METRICS)
-    given = ["export"]
-    telemetry.record("used", given)
-    given.append("search")
+    values = ["export"]
+    telemetry.record("used", values)
+    values.append("search")
     telemetry.record("liked", frozenset({"sync"}))
     telemetry.record("crash", "main")
     assert telemetry.recorded("used") == [["export"]], "what it was when it was recorded"
@@ -294,9 +294,9 @@ CROSS = '[metrics.m]\ntype = "cross"\ncross = {first = %s, second = {type = "boo
         (CROSS % ('{type = "boolean"}', 4.0), [], ""),
     ],
 )
-def test_lint_says_what_would_be_asked_better(definition: str, places: list[str], says: str) -> None:
+def test_lint_advises_on_each_kind_of_question(definition: str, places: list[str], says: str) -> None:
     common = {"description", "why", "owner", "tier", "expires", "cap"}
-    found = lint(parse_metrics(definition).values(), date(2026, 11, 20))
-    found = [one for one in found if one.partition(":")[0].removeprefix("metrics.m.") not in common]
-    assert [one.partition(":")[0].removeprefix("metrics.") for one in found] == places
-    assert says in "".join(found)
+    advice = lint(parse_metrics(definition).values(), date(2026, 11, 20))
+    advice = [line for line in advice if line.partition(":")[0].removeprefix("metrics.m.") not in common]
+    assert [line.partition(":")[0].removeprefix("metrics.") for line in advice] == places
+    assert says in "".join(advice)

@@ -1,4 +1,4 @@
-"""What a user is shown in another language: all of it, with the same numbers; and consent that is the same."""
+"""Texts for the user in another language: complete, with the same numbers, and for the same consent."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def test_status_keeps_its_identifiers_and_says_its_sentences(make: Make) -> None
 
 
 @pytest.mark.parametrize("language", ["fr", {"language": "de", "odds.two": "sehr sicher"}, 7])
-def test_texts_that_cannot_be_used_are_a_mistake_and_otherwise_english(language: object, make: Make) -> None:
+def test_unusable_texts_are_a_mistake_and_english_is_used(language: object, make: Make) -> None:
     with pytest.raises(ParameterError, match="language"):
         make(language=language)
     client = make(mode=None, strict=False, language=language)
@@ -59,7 +59,7 @@ def test_texts_that_cannot_be_used_are_a_mistake_and_otherwise_english(language:
     assert list(client.status().trouble) == ["language was called incorrectly"]
 
 
-def test_the_commands_speak_and_understand_the_language(
+def test_commands_answer_in_and_accept_the_language(
     make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make(mode=None, language="de")
@@ -84,7 +84,7 @@ def test_the_commands_speak_and_understand_the_language(
     assert "die genauen Bytes der nächsten Sendungen zeigen" in capsys.readouterr().out
 
 
-def test_whatever_decides_can_be_said_in_german() -> None:
+def test_every_deciding_authority_has_a_german_sentence() -> None:
     environs: tuple[dict[str, str], ...] = ({"DO_NOT_TRACK": "1"}, {"DITHER": "on"}, {"DITHER": "maybe"}, {})
     said = {decide(environ, None, policy=policy).decided_by for environ in environs for policy in (None, "off", "x")}
     said |= {decide({}, None, automatic=sign).decided_by for sign in ("CI in the environment", "pytest is running")}
@@ -93,7 +93,7 @@ def test_whatever_decides_can_be_said_in_german() -> None:
     forgotten.forget()
     said |= {closed.reason, forgotten.reason}
     german = Language.of("de")
-    assert {one for one in said if german.again("by.", one) == one} == set()
+    assert {reason for reason in said if german.again("by.", reason) == reason} == set()
     assert len(said) == 10
 
 
@@ -124,10 +124,10 @@ def test_compiled_definitions_hold_the_sentences_of_their_language_and_the_same_
     assert german["sentences"]["element.yes"] == "Ja"
     assert german["sentences"]["by.user"] == "Ihre eigene Wahl"
     assert german["metrics"][0]["description"] == "Welches Farbschema?"
-    told = [file["metrics"][0] for file in (english, german)]
-    for key in told[0].keys() - {"words", "description"}:
-        assert told[0][key] == told[1][key], key
-    assert [name for name, _ in told[1]["words"]][:2] == ["Wozu", "Gelesen von"]
+    metrics = [file["metrics"][0] for file in (english, german)]
+    for key in metrics[0].keys() - {"words", "description"}:
+        assert metrics[0][key] == metrics[1][key], key
+    assert [name for name, _ in metrics[1]["words"]][:2] == ["Wozu", "Gelesen von"]
     assert sentences(Language.of({"language": "en", "element.yes": "Sure"}))["element.yes"] == "Sure"
 
 

@@ -1,4 +1,4 @@
-"""What a user is told of reports that go through a relay: before consent, of each upload, and of a device."""
+"""Texts about reports that go through a relay: before consent, for each upload, and for a device."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ WHO = (
 
 
 @pytest.mark.parametrize("suite", KEYS)
-def test_who_is_asked_reads_who_sees_what(make: Make, suite: str) -> None:
+def test_consent_text_for_a_relay_says_who_sees_what(make: Make, suite: str) -> None:
     text = make(seal=KEYS[suite]).consent_text(["browser"])
     for sentence in WHO:
         assert sentence in text
@@ -53,12 +53,12 @@ def test_the_status_names_relay_and_key(make: Make, capsys: pytest.CaptureFixtur
     assert all(sentence in status.relayed for sentence in WHO)
     assert {metric.sealed_for for metric in status.metrics} == {KEY.fingerprint}
     assert run(client) == 0
-    told = capsys.readouterr().out
-    assert status.relayed in told
-    assert told.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
+    output = capsys.readouterr().out
+    assert status.relayed in output
+    assert output.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
 
 
-def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sealed_upload_is_shown_as_unreadable_on_this_device(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(seal=KEY)
     client.record("browser", "firefox")
     (body,) = client.preview()
@@ -68,7 +68,7 @@ def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: p
     assert client.explain(b'{"pool":"x"}') == ""
 
 
-def test_a_device_is_looked_at_without_its_questions(
+def test_sealed_reports_are_counted_without_the_apps_definitions(
     home: Path, make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = make(home / "notes", app="notes", seal=KEY)
@@ -80,9 +80,9 @@ def test_a_device_is_looked_at_without_its_questions(
     assert program.main(["status", "--app", "notes", "--json"], environ={}) == 0
     assert json.loads(capsys.readouterr().out)["sealed"] == 2
     assert program.main(["preview", "--app", "notes"], environ={}) == 0
-    told = capsys.readouterr().out
-    assert told.count("sealed: only the collector can open it") == 2
-    assert [line.encode() for line in told.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
+    output = capsys.readouterr().out
+    assert output.count("sealed: only the collector can open it") == 2
+    assert [line.encode() for line in output.splitlines()[::2]] == notes.preview(), "reading has dropped no report"
 
 
 def test_a_sealed_upload_names_its_stratum(make: Make) -> None:
@@ -93,7 +93,7 @@ def test_a_sealed_upload_names_its_stratum(make: Make) -> None:
     assert client.explain(body).endswith("not even this device; in the clear: platform mac os")
 
 
-def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_work_together(make: Make) -> None:
+def test_consent_text_states_the_loss_of_a_batch_and_with_a_colluding_relay(make: Make) -> None:
     mixed = dataclasses.replace(METRICS["theme"], mixed=Mixed(0.25, 1000))
     text = make(metrics={"theme": mixed}, seal=KEY).consent_text()
     assert (
@@ -106,9 +106,9 @@ def test_who_is_asked_reads_what_a_batch_costs_and_what_if_relay_and_collector_w
     assert "Mixed by the relay" not in make(seal=KEY).consent_text()
 
 
-def test_a_promise_of_a_batch_changes_the_version_and_asks_again() -> None:
+def test_promise_of_a_batch_changes_the_version_and_needs_new_consent() -> None:
     plain, mixed, other = (
-        dataclasses.replace(METRICS["theme"], mixed=one) for one in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
+        dataclasses.replace(METRICS["theme"], mixed=promise) for promise in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
     )
     assert len({metric.version for metric in (plain, mixed, other)}) == 3
     assert plain.version == METRICS["theme"].version

@@ -1,4 +1,4 @@
-"""What is sent in the clear is said in so many words: before consenting, in the status, and of each upload."""
+"""Attributes that are sent in the clear are named before consent, in the status, and for each upload."""
 
 import dataclasses
 from pathlib import Path
@@ -45,7 +45,7 @@ def examples(text: str) -> list[Batch]:
     return [Batch.decode(line.partition(": ")[2].encode()) for line in lines]
 
 
-def test_the_text_before_consenting_says_what_is_sent_in_the_clear(make: Make) -> None:
+def test_consent_text_names_the_attributes_sent_in_the_clear(make: Make) -> None:
     text = make(metrics=STRATIFIED, mode=None, strata={"channel": "beta"}).consent_text()
     head, theme, startup, mobile = text.split("\n\n")
     assert "What is sent in the clear is not changed." in head
@@ -63,7 +63,7 @@ def test_the_example_has_the_stratum_of_this_device(make: Make) -> None:
     assert client.status().unlisted == {}, "an example is no report"
 
 
-def test_nothing_is_said_where_nothing_is_sent_in_the_clear(make: Make) -> None:
+def test_consent_text_without_strata_mentions_no_attribute_in_the_clear(make: Make) -> None:
     client = make(metrics=METRICS, mode=None)
     assert "in the clear" not in client.consent_text() + catalogue(METRICS.values())
     assert {metric.in_the_clear for metric in client.status().metrics} == {""}
@@ -89,7 +89,7 @@ def test_a_preview_names_the_stratum(
     assert capsys.readouterr().out == f"{theme}\n    in the clear: windows/beta\n{mobile}\n"
 
 
-def test_the_words_on_a_number_and_its_stratum_stand_together(make: Make) -> None:
+def test_preview_shows_the_meaning_and_the_stratum_of_a_number_together(make: Make) -> None:
     client = make(metrics=STRATIFIED)
     client.record("startup", 3, platform="linux")
     (body,) = client.preview()
@@ -98,7 +98,7 @@ def test_the_words_on_a_number_and_its_stratum_stand_together(make: Make) -> Non
 
 
 @pytest.mark.parametrize("values", [["linux", "windows", "macos"], ["windows", "linux"], ["linux"]])
-def test_another_list_is_another_version_and_needs_new_consent(
+def test_changed_attribute_list_is_a_new_version_and_needs_new_consent(
     make: Make, folder: Path, calendar: Calendar, values: list[str]
 ) -> None:
     script = Script()

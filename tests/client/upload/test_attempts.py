@@ -1,4 +1,4 @@
-"""What is remembered of uploads from run to run, shown, and told to a log."""
+"""The stored result of uploads: kept from run to run, shown, and logged."""
 
 import json
 import logging
@@ -19,8 +19,8 @@ from dither.upload.attempts import Attempts
 from dither.upload.schedule import Postponed
 
 
-def told_by(client: dither.Client) -> tuple[str, int]:
-    """Return the last attempt's result, and how many failed."""
+def last_result(client: dither.Client) -> tuple[str, int]:
+    """Return the last attempt's result, and the number of failed attempts."""
     status = client.status()
     assert status.last_attempt is not None
     assert timedelta() <= datetime.now(UTC) - status.last_attempt.when < timedelta(minutes=1)
@@ -48,9 +48,9 @@ def test_the_command_line_shows_the_last_attempt(
         "know this metric, or there is none at this address (2 attempts failed since the last success)"
     )
     assert main([*arguments, "--json"], {}) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert datetime.fromisoformat(told["last_attempt"]["when"]) == attempt.when
-    assert told["failed_attempts"] == 2
+    status = json.loads(capsys.readouterr().out)
+    assert datetime.fromisoformat(status["last_attempt"]["when"]) == attempt.when
+    assert status["failed_attempts"] == 2
 
 
 def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
@@ -62,7 +62,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
         client.record("theme", "dark")
         for _ in range(3):
             assert not client.flush(60)
-    assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
+    assert [(record.name, record.levelname, record.getMessage()) for record in caplog.records] == [
         (
             "dither",
             "WARNING",
@@ -91,12 +91,12 @@ def test_nothing_is_logged_if_logging_is_not_set_up(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def remembered(make: Make, folder: Path) -> bytes:
-    """Return the file of a device whose last attempt failed, with a report that is put off."""
+    """Return the delivery file of a device whose last attempt failed, with a report that is put off."""
     client = make(folder, transport=Script([dither.Answer(429, 60)]))
     client.record("mobile", True)
     assert not client.flush(60)
     client.close()
-    join_uploads()  # they write the file no more
+    join_uploads()  # they no longer write the file
     return (folder / "delivery").read_bytes()
 
 
@@ -105,9 +105,9 @@ def test_a_report_that_is_put_off_stays_so_in_the_next_run(make: Make, folder: P
     client = make(folder, transport=sent, mode=None, background=True)
     assert not client.flush(1)
     assert sent.bodies == []
-    told = json.loads(remembered)
-    (hold,) = told["held"].values()
-    assert 899 < hold[1] - told["at"] <= 901
+    stored = json.loads(remembered)
+    (hold,) = stored["held"].values()
+    assert 899 < hold[1] - stored["at"] <= 901
     assert hold[1] <= hold[0] <= hold[1] + 901
     if os.name == "posix":
         assert (folder / "delivery").stat().st_mode & 0o777 == 0o600
@@ -115,9 +115,9 @@ def test_a_report_that_is_put_off_stays_so_in_the_next_run(make: Make, folder: P
 
 def test_another_process_respects_retry_after(make: Make, folder: Path) -> None:
     sent = Script()
-    one, other = make(folder, transport=Script([dither.Answer(429, 60)])), make(folder, transport=sent)
-    one.record("mobile", True)
-    assert not one.flush(60)
+    first, other = make(folder, transport=Script([dither.Answer(429, 60)])), make(folder, transport=sent)
+    first.record("mobile", True)
+    assert not first.flush(60)
     assert not other.flush(60)
     assert sent.bodies == []
 
@@ -133,16 +133,16 @@ def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, rememb
         assert client.status().trouble == {}
         assert uploader_of(parts_on(folder), Script()).choose_due()
     assert client.flush(60)
-    assert told_by(client) == ("202: accepted", 0)
+    assert last_result(client) == ("202: accepted", 0)
 
 
 @pytest.mark.parametrize("moment", [1e300, -1e300, float("inf"), float("nan")])
 def test_an_impossible_moment_in_the_delivery_file_puts_nothing_off(
     make: Make, folder: Path, remembered: bytes, moment: float
 ) -> None:
-    told = json.loads(remembered)
-    told["held"] = {batch: [moment, moment, 10**9] for batch in told["held"]}
-    (folder / "delivery").write_text(json.dumps(told))
+    stored = json.loads(remembered)
+    stored["held"] = {batch: [moment, moment, 10**9] for batch in stored["held"]}
+    (folder / "delivery").write_text(json.dumps(stored))
     client = make(folder, mode=None)
     assert client.status().failed_attempts == 1
     assert uploader_of(parts_on(folder), Script()).choose_due()
@@ -150,8 +150,8 @@ def test_an_impossible_moment_in_the_delivery_file_puts_nothing_off(
 
 
 def test_a_password_in_the_delivery_file_is_not_shown(make: Make, folder: Path, remembered: bytes) -> None:
-    told = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
-    (folder / "delivery").write_text(json.dumps(told))
+    stored = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
+    (folder / "delivery").write_text(json.dumps(stored))
     last = make(folder, mode=None).status().last_attempt
     assert last is not None
     assert last.endpoint == "https://example.org/a"
@@ -170,11 +170,11 @@ def test_a_symbolic_link_in_place_of_the_delivery_file_is_not_followed(
 
 
 @pytest.mark.parametrize("how", ["a folder in its place", "no room"])
-def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequent(
+def test_failure_to_store_attempts_is_logged_and_adds_no_retries(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     script = Script([503] * 5)
-    make(folder)  # to whom the user says yes
+    make(folder)  # the user consents here
     parts = parts_on(folder, transport=script)
     parts.record("mobile", True)
     if how == "no room":
@@ -193,13 +193,13 @@ def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequ
     assert trouble.startswith("remembering the uploads failed: ")
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
     assert status.failed_attempts == 5
-    assert [one.getMessage() for one in caplog.records if "remembering" in one.getMessage()] == [trouble]
+    assert [record.getMessage() for record in caplog.records if "remembering" in record.getMessage()] == [trouble]
     monkeypatch.undo()
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
     assert parts.flush(60)
     assert parts.status().trouble == status.trouble, "no more than before"
-    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+    assert last_result(make(folder, mode=None)) == ("202: accepted", 0)
 
 
 def test_forget_deletes_the_attempts(make: Make, folder: Path, remembered: bytes) -> None:
@@ -236,13 +236,13 @@ def test_an_upload_whose_program_ended_counts_as_failed_once(
         assert run(program, str(definitions), ENDPOINT, str(folder)).returncode == 3
         client = make(folder, metrics=definitions, mode=None, today=None)
         for _ in range(2):
-            assert told_by(client) == ("the program ended before the answer came", number), "it counts once"
+            assert last_result(client) == ("the program ended before the answer came", number), "it counts once"
         last = client.status().last_attempt
         assert last is not None
         assert last.endpoint == ENDPOINT
         assert attempt_text(last, number).endswith(": the program ended before the answer came; a later run will retry")
-    told = f"an upload to {ENDPOINT} failed: the program ended before the answer came"
-    assert [one.getMessage() for one in caplog.records] == [told]
+    message = f"an upload to {ENDPOINT} failed: the program ended before the answer came"
+    assert [record.getMessage() for record in caplog.records] == [message]
 
 
 def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folder: Path) -> None:
@@ -250,14 +250,14 @@ def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folde
     client = make(folder, transport=stuck, background=True)
     client.record("mobile", True)
     assert stuck.started.wait(60)
-    for one in (client, make(folder, mode=None)):
-        assert (one.status().last_attempt, one.status().failed_attempts) == (None, 0)
+    for either in (client, make(folder, mode=None)):
+        assert (either.status().last_attempt, either.status().failed_attempts) == (None, 0)
     stuck.release.set()
     join_uploads()
-    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+    assert last_result(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
+def test_no_exit_waits_for_an_hour_after_two_waits_in_vain() -> None:
     now, state = [1.79e9], dither.MemoryState()
     for waits, again in ((True, True), (False, True), (True, False)):
         now[0] += 1
@@ -268,7 +268,7 @@ def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
         now[0] += 601
         second = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         second.conclude()
-        assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
+        assert second.may_wait(600.0) == again, "a program that did not wait shows nothing about the collector"
         now[0] += 3600
     assert second.failures() == 3
 
@@ -281,5 +281,5 @@ def test_an_exception_of_the_transport_counts_as_a_failed_attempt_and_does_not_r
     client = make(transport=Broken())
     client.record("mobile", True)
     assert not client.flush(60)
-    assert told_by(client) == ("the program ended before the answer came", 1)
+    assert last_result(client) == ("the program ended before the answer came", 1)
     assert (client.status().trouble, client.status().queued) == ({"upload failed: ZeroDivisionError": 1}, 1)

@@ -1,4 +1,4 @@
-"""Which exits wait for an upload, and for how long."""
+"""Program exits: which of them wait for an upload, and how long."""
 
 import json
 import weakref
@@ -17,11 +17,11 @@ from dither.upload.worker import ExitWait
 
 @pytest.fixture
 def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function that does what was registered for the exit of the program."""
+    """Return a function that runs the handlers registered for the program's exit."""
     registered: list[Callable[[], None]] = []
 
     def unregister(function: Callable[[], None]) -> None:
-        registered[:] = [one for one in registered if one is not function]
+        registered[:] = [registration for registration in registered if registration is not function]
 
     monkeypatch.setattr(
         "dither.upload.worker.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
@@ -36,7 +36,7 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def waited(folder: Path) -> bool:
-    """Return whether the exit of some program of a device has waited, which it notes."""
+    """Return whether a program's exit waited on this device, as its state records."""
     return (folder / "delivery").exists() and json.loads((folder / "delivery").read_bytes())["exit_at"] > 0
 
 
@@ -82,20 +82,20 @@ def test_the_exit_of_any_other_run_does_not_wait(
 
 
 @pytest.mark.parametrize("another", [False, True])
-def test_a_report_that_the_collector_put_off_is_not_due(
+def test_report_that_the_collector_put_off_does_not_make_an_exit_wait(
     make: Make, folder: Path, at_exit: Callable[[], None], another: bool
 ) -> None:
     first = make(folder, transport=Script([dither.Answer(503, 60)]))
     first.record("mobile", True)
     assert not first.flush(60)
-    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after which no exit waits
+    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
     (folder / "delivery").write_text(json.dumps(notes))
     if another:
         first.record("theme", "dark")
     stuck = Stuck()
     client = make(folder, mode=None, transport=stuck, **EXITS)
     client.record("theme", "dark")
-    client.flush(0)  # for its thread rests
+    client.flush(0)  # because its thread is idle
     assert stuck.started.wait(60)
     at_exit()
     assert waited(folder) is another
@@ -104,7 +104,7 @@ def test_a_report_that_the_collector_put_off_is_not_due(
 
 
 class Waits:
-    """Stands for a worker that is at an upload, and keeps for how long it was waited for."""
+    """A stand-in for an uploading worker that records the timeouts of the waits for it."""
 
     def __init__(self, rested: bool = False) -> None:
         self.waits: list[float] = []
@@ -116,26 +116,26 @@ class Waits:
         return self._rested
 
 
-def test_exits_wait_at_most_exit_wait_and_not_within_exit_every_of_a_wait_in_vain(at_exit: Callable[[], None]) -> None:
+def test_exits_wait_at_most_exit_wait_and_in_vain_once_per_exit_every(at_exit: Callable[[], None]) -> None:
     now = [1e9]
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     waits = Waits()
     moments = []
     for _ in range(24 * 60):
-        one = ExitWait(0.25, 600.0, attempts, waits)
-        one.arm()
+        exit_wait = ExitWait(0.25, 600.0, attempts, waits)
+        exit_wait.arm()
         before = len(waits.waits)
         at_exit()
         moments += [now[0] - 1e9] * (len(waits.waits) - before)
-        one.cancel()
+        exit_wait.cancel()
         now[0] += 60
     assert moments == [600.0 * number for number in range(144)]
     assert all(0 < wait <= 0.25 for wait in waits.waits)
     now[0] -= 1e8  # a clock that is set back does not end it for years
-    one.arm()
+    exit_wait.arm()
     at_exit()
     assert len(waits.waits) == 145
-    one.cancel()
+    exit_wait.cancel()
 
 
 def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,8 +147,8 @@ def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monk
         return False
 
     several = [ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), slow) for _ in range(5)]
-    for one in several:
-        one.arm()
+    for exit_wait in several:
+        exit_wait.arm()
     at_exit()
     assert now[0] == 100.25
 
@@ -171,11 +171,11 @@ def test_an_exit_without_upload_or_after_ten_seconds_does_not_wait(
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):
-        one = ExitWait(0.25, 0.0, attempts, waits)
-        one.arm()
+        exit_wait = ExitWait(0.25, 0.0, attempts, waits)
+        exit_wait.arm()
         now[0] += age
         at_exit()
-        one.cancel()
+        exit_wait.cancel()
         assert waits.waits == []
 
 
@@ -185,10 +185,10 @@ def test_control_c_ends_the_wait_at_exit_without_traceback(at_exit: Callable[[],
             raise KeyboardInterrupt
         return False
 
-    one = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
-    one.arm()
+    exit_wait = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
+    exit_wait.arm()
     at_exit()
-    one.cancel()
+    exit_wait.cancel()
 
 
 @pytest.mark.parametrize("forked", [False, True])

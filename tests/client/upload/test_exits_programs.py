@@ -1,4 +1,4 @@
-"""Programs that end at once bring what an earlier run left, and wait for that a moment, however they end."""
+"""Programs that end at once upload what an earlier run left, and wait for it briefly, however they end."""
 
 import os
 import socket
@@ -20,28 +20,21 @@ FIRST = date(2026, 11, 18).toordinal()
 _ENDS_AT_ONCE = """
 import datetime, os, signal, dither
 day = datetime.date.fromordinal(int(sys.argv[4]))
-surroundings = {"today": lambda: day, "environ": {"DITHER": "on"}}
-client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **surroundings)
+settings = {"today": lambda: day, "environ": {"DITHER": "on"}}
+client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **settings)
 client.record("theme", "dark")
 """
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    return str(path)
-
-
 def ran(program: str, definitions: str, folder: Path, endpoint: str, days: int = 2) -> list[tuple[int, str, str]]:
-    """Run a program on so many days; return its exit status, output and errors on each."""
+    """Run a program on consecutive days; return its exit status, output and errors on each."""
     runs = [run(program, definitions, str(folder), endpoint, str(FIRST + day)) for day in range(days)]
     return [(done.returncode, done.stdout, done.stderr) for done in runs]
 
 
 def days(collector: Collector) -> int:
     """Return how many reports arrived, each counted once."""
-    return len({Batch.decode(one.body).batch for one in collector.arrived})
+    return len({Batch.decode(request.body).batch for request in collector.arrived})
 
 
 @pytest.mark.parametrize("programs", [3, pytest.param(40, marks=pytest.mark.slow)])  # 0.1 s of processor time each
@@ -49,7 +42,7 @@ def test_programs_that_end_at_once_deliver_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, programs: int
 ) -> None:
     assert set(ran(_ENDS_AT_ONCE, definitions, folder, collector.endpoint, programs)) == {(0, "", "")}
-    assert days(collector) == programs - 1  # each run but the first finds one
+    assert days(collector) == programs - 1  # each run except the first finds a report
 
 
 def test_two_reports_of_a_short_tool_arrive_within_three_runs_and_no_draft_stays(
@@ -92,7 +85,7 @@ def test_the_report_of_the_run_before_arrives_however_the_program_ends(
 def test_each_version_of_python_delivers_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, version: str
 ) -> None:
-    """They differ in what threads may still do at exit."""
+    """These versions differ in what threads may still do at exit."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_ENDS_AT_ONCE}"
     for number in range(2):
         arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]

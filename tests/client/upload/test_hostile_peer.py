@@ -1,4 +1,4 @@
-"""A collector that is hostile at its socket: it costs a connection, a few seconds, and less than a megabyte."""
+"""A collector that is hostile at its socket costs a connection, a few seconds, and less than a megabyte."""
 
 import socket
 import threading
@@ -7,13 +7,14 @@ import tracemalloc
 import pytest
 
 import dither
-from client.peers import OK, PATIENCE, Clock, Peer, request_of, reset, saying, speaking
+from client.devices import Clock
+from client.peers import OK, PATIENCE, Peer, replying_with, request_of, reset, serving
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError, Deadline, connect, exchange
 from ports import kept_port
 
 BUFFERS = 32_000_000
-"""What the kernel may hold of a peer's words that nobody reads, generously."""
+"""A generous bound on the unread bytes of a peer that the kernel holds."""
 
 
 def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.Answer:
@@ -31,20 +32,20 @@ def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.A
         b"\r\n",
     ],
 )
-def test_no_body_is_read_whatever_its_length_is_said_to_be(rest: bytes) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(OK + rest)
         peer.pour(connection, b"Trailer: endless\r\n" * 4096, 1 << 30)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         tracemalloc.start()
         try:
             assert send(peer) == dither.Answer(202)
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
-    assert peer.said < BUFFERS
+    assert peer.bytes_sent < BUFFERS
 
 
 @pytest.mark.parametrize(
@@ -61,13 +62,13 @@ def test_no_body_is_read_whatever_its_length_is_said_to_be(rest: bytes) -> None:
         (b"", b"\x16\x03\x01\x02\x00" * 10_000, "longer|not HTTP"),
     ],
 )
-def test_no_head_is_read_to_its_end_if_it_has_none(start: bytes, piece: bytes, why: str) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(start)
         peer.pour(connection, piece, 1 << 30)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         tracemalloc.start()
         try:
             with pytest.raises(AnswerError, match=why):
@@ -75,35 +76,35 @@ def test_no_head_is_read_to_its_end_if_it_has_none(start: bytes, piece: bytes, w
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
-    assert peer.said < BUFFERS
+    assert peer.bytes_sent < BUFFERS
 
 
 @pytest.mark.parametrize("words", [OK + b"X-Slow: " + b"x" * 1000, b"HTTP/1.1 100 Continue\r\n\r\n", b"H"])
 def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes, clock: Clock) -> None:
     gone = threading.Event()
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         peer.trickle(connection, words, gone, clock=clock)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         with pytest.raises(TimeoutError):
             send(peer)
         gone.set()
-    assert peer.said >= PATIENCE
+    assert peer.bytes_sent >= PATIENCE
 
 
 @pytest.mark.usefixtures("nearly_over")
 @pytest.mark.parametrize("length", [2, BUFFERS])
 def test_a_silent_peer_does_not_outlast_the_deadline(length: int) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
+    with serving(lambda *_: gone.wait(PATIENCE)) as peer:
         with pytest.raises(TimeoutError):
             send(peer, body=bytes(length))
         gone.set()
 
 
-def test_the_look_up_of_a_name_counts_against_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_lookup_counts_against_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
 
     def slow(*_: object, **__: object) -> list[object]:
@@ -116,7 +117,7 @@ def test_the_look_up_of_a_name_counts_against_the_deadline(monkeypatch: pytest.M
 
 
 def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first is a black hole: a listener whose queue is full takes no more connections, and refuses none."""
+    """The first address is a black hole: a listener with a full queue neither accepts nor refuses connections."""
     hole = socket.socket()
     hole.bind(("127.0.0.1", 0))
     hole.listen(0)
@@ -125,14 +126,14 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         caller.setblocking(False)
         caller.connect_ex(hole.getsockname())
 
-    with speaking(saying(OK + b"\r\n")) as peer:
+    with serving(replying_with(OK + b"\r\n")) as peer:
         kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
         addresses = [(*kind, hole.getsockname()), *[(*kind, ("127.0.0.1", peer.port))] * 7]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
-        assert send(peer, timeout=16.0) == dither.Answer(202)  # of which the hole has an eighth
+        assert send(peer, timeout=16.0) == dither.Answer(202)  # the black hole has an eighth of them
         monkeypatch.undo()
-    for one in (hole, *callers):
-        one.close()
+    for connection in (hole, *callers):
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
     ],
 )
 def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> None:
-    with speaking(saying(*(words[number : number + 1] for number in range(len(words))))) as peer:  # in any pieces
+    with serving(replying_with(*(words[number : number + 1] for number in range(len(words))))) as peer:  # in any pieces
         assert send(peer) == answer
 
 
@@ -177,25 +178,25 @@ def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> 
     ],
 )
 def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
-    with speaking(saying(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
+    with serving(replying_with(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
         send(peer)
 
 
 def test_an_answer_before_the_request_is_read() -> None:
-    with speaking(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
+    with serving(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
         assert send(peer) == dither.Answer(202)
 
 
 def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> None:
     taken = threading.Event()
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         connection.recv(1000)
         connection.sendall(b"HTTP/1.1 413 Too Large\r\n\r\n")
         reset(connection)
         taken.set()
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         stream = connect("127.0.0.1", peer.port, Deadline(20.0), secure=False)
         stream.send(b"POST / HTTP/1.1\r\n")
         assert taken.wait(60)
@@ -205,27 +206,27 @@ def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> Non
 
 @pytest.mark.parametrize("stage", ["accept", "request", "status", "head"])
 def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         if stage != "accept":
             request_of(connection)
         if stage in {"status", "head"}:
             connection.sendall({"status": b"HTTP/1.1 2", "head": OK + b"A: b\r\n"}[stage])
         reset(connection)
 
-    with speaking(say) as peer, pytest.raises(OSError, match=r"reset|closed|peer|pipe|nobody"):
+    with serving(handle) as peer, pytest.raises(OSError, match=r"reset|closed|peer|pipe|nobody"):
         send(peer)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 @pytest.mark.parametrize("hangs_up", [True, False])
 def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(b"HTTP/1.1 %d Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n" % status)
         if not hangs_up:
             connection.recv(1)
 
-    with speaking(say) as peer:
+    with serving(handle) as peer:
         assert send(peer) == dither.Answer(status)
         assert peer.connections == 1
 
@@ -239,14 +240,14 @@ def test_a_refused_connection_is_unreachable() -> None:
 @pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
 @pytest.mark.parametrize("host", ["[::1]", "[::1%1]"])
 def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("this machine has no IPv6")
 
     def answer(connection: socket.socket) -> None:
-        asked.append(request_of(connection))
+        requests.append(request_of(connection))
         connection.sendall(OK + b"\r\n")
 
     peer = Peer(answer, listener, None)
@@ -254,4 +255,4 @@ def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
         assert dither.HttpTransport(f"http://{host}:{peer.port}/x/").send(b"{}") == dither.Answer(202)
     finally:
         peer.close()
-    assert asked[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)
+    assert requests[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)

@@ -1,4 +1,4 @@
-"""Whatever the collector answers, what the device draws and sends does not change; it can only ask for less."""
+"""No answer of the collector changes what the device draws and sends; it can only ask for less."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ HEADERS = [
 def emitted(
     make: Make, calendar: Calendar, collector: Collector, body: bytes, headers: dict[str, str], status: int
 ) -> list[bytes]:
-    """Return what a device sends in four days, each report once, its noise being fixed."""
+    """Return what a device sends in four days, each report once, with fixed noise."""
     collector.arrived.clear()
     collector.body = body
     first, state = calendar.day, dither.MemoryState()
@@ -44,24 +44,26 @@ def emitted(
         assert client.flush(60) == (status in {200, 202})
         calendar.pass_days(1)
     calendar.day = first
-    assert {one.path for one in collector.arrived} == {"/v1/reports"}
-    assert not any({"Cookie", "If-None-Match"} & one.headers.keys() for one in collector.arrived)
-    return list(dict.fromkeys(one.body for one in collector.arrived))
+    assert {request.path for request in collector.arrived} == {"/v1/reports"}
+    assert not any({"Cookie", "If-None-Match"} & request.headers.keys() for request in collector.arrived)
+    return list(dict.fromkeys(request.body for request in collector.arrived))
 
 
 @pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 404, 409, 500])
-def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, collector: Collector, status: int) -> None:
+def test_no_answer_of_the_collector_changes_what_is_sent(
+    make: Make, calendar: Calendar, collector: Collector, status: int
+) -> None:
     honest = emitted(make, calendar, collector, b'{"accepted": 1}', {}, 202)
     assert len(honest) > 3 * len(METRICS) - 3
     for number, body in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
         sent = emitted(make, calendar, collector, body, headers, status)
-        # what ends a flush leaves the others of that day for later
-        assert sent == (honest if status in KEEPS_GOING else [one for one in honest if one in sent]), body[:40]
+        # a status that ends the flush leaves the day's other reports for later
+        assert sent == (honest if status in KEEPS_GOING else [body for body in honest if body in sent]), body[:40]
         assert len(sent) >= 4
 
 
-def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, calendar: Calendar) -> None:
+def test_metric_disabled_by_the_collector_is_silent_for_30_days(make: Make, calendar: Calendar) -> None:
     state = dither.MemoryState()
     sent = Script(down=True)
     client = make(state, transport=sent)
@@ -71,8 +73,8 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
         calendar.pass_days(1)
     sent.down = False
     sent.answers = [410]
-    assert not client.flush(60), "not all has arrived"
-    assert len(sent.bodies) == 1 + 3, "what waits of the metric is dropped, the rest is sent"
+    assert not client.flush(60), "not every report has arrived"
+    assert len(sent.bodies) == 1 + 3, "waiting reports of the metric are dropped, the others are sent"
     assert (client.status().sent, client.status().dropped) == (3, 3)
     for _ in range(31):
         client = make(state, transport=sent)
@@ -84,7 +86,7 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
     assert len(client.preview()) == 1
 
 
-def test_disabling_holds_for_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
+def test_disabling_applies_to_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
     assert not client.flush(60)

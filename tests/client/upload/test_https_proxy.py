@@ -1,4 +1,4 @@
-"""A proxy that the environment names: used only if the app wants it, and told nothing but the collector's name."""
+"""A proxy named in the environment is used only if the app asks for it, and learns only the collector's name."""
 
 import socket
 import ssl
@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.devices import Make
-from client.peers import PATIENCE, Peer, request_of, saying, speaking
+from client.peers import PATIENCE, Peer, replying_with, request_of, serving
 from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
@@ -20,19 +20,19 @@ def environment(trust: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_reports_go_through_the_proxy_which_sees_only_where_to(
+def test_proxy_forwards_reports_and_sees_only_the_destination(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         seen.append(request_of(connection))
         connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         with trusted.wrap_socket(connection, server_side=True) as collector:  # from here on the peer is the collector
             seen.append(request_of(collector))
             collector.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
 
-    with speaking(say) as proxy:
+    with serving(handle) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         transport = dither.HttpTransport("https://localhost:9", PATIENCE, https_proxy=True)
         assert transport.send(BODY) == dither.Answer(202)
@@ -51,33 +51,31 @@ def test_reports_go_through_the_proxy_which_sees_only_where_to(
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000, "header fields"),
     ],
 )
-def test_a_proxy_that_does_not_connect_gets_not_a_byte_of_a_report(
+def test_proxy_that_does_not_connect_gets_no_byte_of_a_report(
     answer: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
 
-    def say(peer: Peer, connection: socket.socket) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
         seen.append(request_of(connection))
         connection.sendall(answer)
         connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
 
-    with speaking(say) as proxy:
+    with serving(handle) as proxy:
         monkeypatch.setenv("https_proxy", f"localhost:{proxy.port}")
         transport = dither.HttpTransport("https://localhost:9", PATIENCE, https_proxy=True)
         with pytest.raises(UnreachableError) as caught:
             transport.send(BODY)
     assert reason in failure_reason(caught.value, "localhost")
-    assert not any(BODY in one for one in seen)
+    assert not any(BODY in line for line in seen)
 
 
 @pytest.mark.parametrize(
     "named", ["http://127.0.0.1:9", "socks5://localhost:1080", "http://me:secret@localhost:1", "https://localhost:1"]
 )
-def test_a_proxy_that_cannot_be_used_is_not_gone_around(
-    named: str, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unusable_proxy_is_not_bypassed(named: str, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", named)
-    with speaking(lambda *_: None, trusted) as peer:
+    with serving(lambda *_: None, trusted) as peer:
         with pytest.raises(UnreachableError) as caught:
             dither.HttpTransport(peer.endpoint, PATIENCE, https_proxy=True).send(BODY)
         assert peer.connections == 0
@@ -86,11 +84,11 @@ def test_a_proxy_that_cannot_be_used_is_not_gone_around(
     assert "secret" not in reason
 
 
-def test_without_the_apps_wish_the_environment_names_no_proxy(
+def test_proxy_of_the_environment_is_ignored_unless_the_app_asks_for_it(
     trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    accepting = saying(b"HTTP/1.1 202 Accepted\r\n\r\n")
-    with speaking(lambda *_: None) as proxy, speaking(accepting, trusted) as collector:
+    accepting = replying_with(b"HTTP/1.1 202 Accepted\r\n\r\n")
+    with serving(lambda *_: None) as proxy, serving(accepting, trusted) as collector:
         monkeypatch.setenv("HTTPS_PROXY", f"http://localhost:{proxy.port}")
         client = make(transport=None, endpoint=collector.endpoint)
         client.record("mobile", True)
@@ -105,7 +103,7 @@ def test_without_the_apps_wish_the_environment_names_no_proxy(
         assert proxy.connections == 1
 
 
-def test_names_and_those_below_them_are_exempt() -> None:
+def test_no_proxy_exempts_names_and_their_subdomains() -> None:
     def proxy(host: str, listed: str) -> object:
         return proxy_for(host, {"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": listed})
 

@@ -1,4 +1,4 @@
-"""Nothing that a collector answers, or how long it takes over it, joins two reports of a device."""
+"""Neither the answers of a collector nor their timing link two reports of a device."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from dither.upload.schedule import UploadSchedule
 
 FLEETS = 3
 BOUND = 18
-"""Right by chance is 1 of each fleet, and so many in all are about Poisson(3): P[X >= 18] < 1e-8 for each score."""
+"""By chance 1 match per fleet is right; the total of 3 is about Poisson(3): P[X >= 18] < 1e-8 for each score."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,22 +25,22 @@ def busy(wish: float | None, seconds: float = 0.0) -> Reply:
 
 
 def schedule(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Put each report of the one metric off for a time of its own, and hear of the others as often as possible."""
+    """Put each report of one metric off for a different time, and let the others come as often as possible."""
     return busy(seeded.uniform(1, 30_000)) if metric == "mobile" else busy(None)
 
 
 def once(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Put off whoever comes first, whichever metric, and accept it when it comes again."""
+    """Put off the first upload of each report, of either metric, and accept the second."""
     return Reply(dither.Answer(202)) if visit else busy(seeded.uniform(1, 20_000))
 
 
 def stall(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Take as long over an answer as a client has patience."""
+    """Delay each answer until just before a client's timeout."""
     return busy(1.0, 19.9) if metric == "mobile" else busy(None, 0.1)
 
 
 def refuse(metric: str, visit: int, seeded: random.Random) -> Reply:
-    """Refuse the one metric, so that its reports come again in hours."""
+    """Refuse one metric, so that its reports come again in hours."""
     return Reply(dither.Answer(seeded.choice((401, 403, 404, 409, 500, 302)))) if metric == "mobile" else busy(None)
 
 
@@ -50,10 +50,10 @@ def total(kind: type[UploadSchedule], plan: Plan, score: Score, fleets: int) -> 
 
 
 @pytest.mark.parametrize(
-    "plan",  # the two that are slow hold reports by other answers than ``once``
+    "plan",  # the two slow plans hold reports by other answers than ``once``
     [once, stall, pytest.param(schedule, marks=pytest.mark.slow), pytest.param(refuse, marks=pytest.mark.slow)],
 )
-def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
+def test_no_plan_of_a_collector_links_reports_of_a_device(plan: Plan) -> None:
     seeded = random.Random(2)
     right = dict.fromkeys(SCORES, 0)
     for seed in range(FLEETS):
@@ -64,11 +64,11 @@ def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
     assert max(right.values()) < BOUND, {score.__name__: count for score, count in right.items()}
 
 
-def test_the_attack_would_find_a_device_that_is_silent_as_a_whole() -> None:
-    """By chance it would be 1."""
+def test_attack_finds_a_client_that_pauses_all_its_reports_together() -> None:
+    """By chance 1 match would be right."""
     assert total(Together, once, following, 1) > BOUND
 
 
-def test_the_attack_would_find_what_waits_for_another_to_be_answered() -> None:
+def test_attack_finds_a_client_whose_reports_wait_for_each_other() -> None:
     """In the 20 s that an answer takes, some of the others become due, most of them in the first 300 s of a fleet."""
     assert total(Waiting, stall, following, FLEETS) > BOUND

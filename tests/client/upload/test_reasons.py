@@ -1,4 +1,4 @@
-"""Why an upload failed, in words that a user understands; each from a real socket."""
+"""The reason of a failed upload, in words that a user understands; each case at a real socket."""
 
 import socket
 import threading
@@ -10,8 +10,8 @@ import pytest
 import dither
 from client.conftest import Collector
 from client.devices import Make
-from client.peers import PATIENCE, Peer, certificate, request_of, reset, speaking
-from client.upload.test_attempts import told_by
+from client.peers import PATIENCE, Peer, certificate, request_of, reset, serving
+from client.upload.test_attempts import last_result
 from ports import kept_port
 
 
@@ -27,15 +27,15 @@ from ports import kept_port
         (204, "204: not an answer of a collector; is there one at this address?"),
     ],
 )
-def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: int, words: str) -> None:
+def test_reason_of_each_failing_status_is_stated(make: Make, collector: Collector, status: int, words: str) -> None:
     client = make(transport=None, endpoint=collector.endpoint)
     assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
     client.record("mobile", True)
     collector.answers = [(status, {}), (status, {})]
     assert not client.flush(60)
-    assert told_by(client) == (words, 1)
+    assert last_result(client) == (words, 1)
     assert not client.flush(60)
-    assert told_by(client) == (words, 2)
+    assert last_result(client) == (words, 2)
     assert client.flush(60)
     attempt = client.status().last_attempt
     assert attempt is not None
@@ -48,12 +48,12 @@ def failure(make: Make, endpoint: str, transport: dither.HttpTransport | None = 
     client = make(transport=transport, endpoint=endpoint)
     client.record("mobile", True)
     assert not client.flush(60)
-    words, failures = told_by(client)
+    words, failures = last_result(client)
     assert (failures, client.status().queued, client.status().trouble) == (1, 1, {})
     return words
 
 
-def test_a_refused_connection_is_told(make: Make) -> None:
+def test_reason_of_a_refused_connection_is_stated(make: Make) -> None:
     with kept_port() as port:
         assert failure(make, f"http://127.0.0.1:{port}") == "connection refused"
 
@@ -66,7 +66,7 @@ def test_a_refused_connection_is_told(make: Make) -> None:
         (OSError(101, "Very-Secret"), "Network is unreachable"),
     ],
 )
-def test_a_name_that_does_not_resolve_and_a_network_that_is_away_are_told(
+def test_reason_of_an_unresolved_name_or_missing_network_is_stated(
     make: Make, monkeypatch: pytest.MonkeyPatch, error: OSError, words: str
 ) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
@@ -76,39 +76,39 @@ def test_a_name_that_does_not_resolve_and_a_network_that_is_away_are_told(
     assert failure(make, "https://nowhere.example") == words
 
 
-def test_a_certificate_that_does_not_verify_is_told(
+def test_reason_of_an_unverified_certificate_is_stated(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invalid = "the certificate of localhost is not valid: "
     context = certificate(tmp_path, "unknown")
-    with speaking(lambda _, connection: request_of(connection), context) as peer:
+    with serving(lambda _, connection: request_of(connection), context) as peer:
         assert failure(make, peer.endpoint).startswith(f"{invalid}self")
     context = certificate(tmp_path, "other", "-addext", "subjectAltName=DNS:example.org")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.pem"))
-    with speaking(lambda _, connection: request_of(connection), context) as peer:
+    with serving(lambda _, connection: request_of(connection), context) as peer:
         assert failure(make, peer.endpoint).startswith(f"{invalid}Hostname mismatch")
 
 
-def test_a_server_of_another_protocol_is_told(make: Make) -> None:
-    with speaking(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
+def test_reason_of_a_server_of_another_protocol_is_stated(make: Make) -> None:
+    with serving(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
         assert failure(make, f"https://localhost:{peer.port}") == "no TLS with localhost: wrong version number"
         assert failure(make, f"http://localhost:{peer.port}") == "the answer is not HTTP"
 
 
 @pytest.mark.usefixtures("nearly_over")
-def test_a_missing_answer_is_told(make: Make) -> None:
+def test_reason_of_a_missing_answer_is_stated(make: Make) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
+    with serving(lambda *_: gone.wait(PATIENCE)) as peer:
         words = failure(make, peer.endpoint, dither.HttpTransport(peer.endpoint, PATIENCE))
         assert words == "no answer in time"
         gone.set()
 
 
-def test_a_reset_connection_is_told(make: Make) -> None:
+def test_reason_of_a_reset_connection_is_stated(make: Make) -> None:
     def hang_up(_: Peer, connection: socket.socket) -> None:
         request_of(connection)
         reset(connection)
 
     cut_off = {"the connection was cut off", "the connection was closed before the answer was complete"}
-    with speaking(hang_up) as peer:
+    with serving(hang_up) as peer:
         assert failure(make, peer.endpoint) in cut_off

@@ -1,4 +1,4 @@
-"""When reports leave, also after each answer: each at a moment of its own, and all at once only if the host asks."""
+"""When reports leave: each at its own moment, also after each answer, and all at once only if the host flushes."""
 
 import threading
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, parts_on, uploader_of
+from client.devices import Clock, Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
 from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
@@ -15,37 +15,27 @@ from dither.upload.transport import UnreachableError
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 5000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def leave(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
-    """Wait for one report after the other, and return which left, and when."""
-    left = []
+def departures_of(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
+    """Let the reports leave one after another; return which left, and when."""
+    sent = []
     while waiting:
         entry, wait = departures.next_due(waiting)
         clock.now += wait
         assert departures.next_due(waiting) == (entry, 0.0)
         waiting.remove(entry)
-        left.append((entry, clock.now))
-    return left
+        sent.append((entry, clock.now))
+    return sent
 
 
-def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
+def test_each_report_waits_separately_with_full_jitter() -> None:
     clock = Clock()
-    left = leave(UploadSchedule(clock=clock), clock, ENTRIES[:])
-    waits = sorted(moment - 5000.0 for _, moment in left)
+    sent = departures_of(UploadSchedule(clock=clock), clock, ENTRIES[:])
+    waits = sorted(moment - 5000.0 for _, moment in sent)
     assert waits[0] >= 0
     assert waits[-1] <= SPREAD
     # Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
     assert max(abs(wait / SPREAD - rank / 1000) for rank, wait in enumerate(waits)) < 0.09
-    assert [entry for entry, _ in left] != ENTRIES, "nor does their order tell in which they were made"
+    assert [entry for entry, _ in sent] != ENTRIES, "nor does their order reveal the order of recording"
 
 
 def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
@@ -60,7 +50,7 @@ def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
-def test_a_pause_draws_again_what_would_have_left_meanwhile() -> None:
+def test_pause_redraws_departures_that_fall_into_it() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
     departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
@@ -83,18 +73,16 @@ def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
 
 @pytest.mark.parametrize("spread", [0.0, 300.0, 5000.0])
 @pytest.mark.parametrize("wish", [None, 10.0, 3000.0, 1e9])
-def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_long(
-    spread: float, wish: float | None
-) -> None:
+def test_failed_report_leaves_uniformly_in_a_window_as_long_as_its_hold(spread: float, wish: float | None) -> None:
     clock = Clock()
     hold = hold_of(wish)
     window = max(spread, hold, BUSY.base)
     moments = []
-    for one in (0.0, 0.5, 1.0):
-        departures = UploadSchedule(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
+    for draw in (0.0, 0.5, 1.0):
+        departures = UploadSchedule(spread, uniform=lambda: draw, clock=clock)  # noqa: B023 - it is called at once
         departures.next_due(ENTRIES[:2])
         assert not departures.put_off(ENTRIES[0], wish, BUSY)
-        assert departures.is_put_off(ENTRIES[0]) == (hold > 0 or one > 0)
+        assert departures.is_put_off(ENTRIES[0]) == (hold > 0 or draw > 0)
         assert not departures.is_put_off(ENTRIES[1])
         moments.append(departures.next_due(ENTRIES[:1])[1])
     assert moments == [hold, hold + window / 2, hold + window]
@@ -117,7 +105,7 @@ def test_one_report_of_an_earlier_run_leaves_at_once() -> None:
     assert departures.next_due([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
 
 
-def test_without_a_spread_all_are_due() -> None:
+def test_without_a_spread_all_reports_are_due() -> None:
     departures = UploadSchedule(0.0, clock=Clock())
     assert [departures.next_due(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
 
@@ -128,7 +116,7 @@ def test_an_invalid_spread_is_refused(spread: float) -> None:
         UploadSchedule(spread)
 
 
-def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
+def test_flush_sends_reports_one_after_the_other_until_one_fails() -> None:
     sent = Script([202, 503])
     parts = parts_on(dither.MemoryState("on"))
     for name in ("mobile", "theme", "survey"):
@@ -141,14 +129,14 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     assert (uploader.step(), uploader.flushing) == (0.0, False), "the second was refused: the flush is over"
     assert uploader.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
-    assert uploader.step() == 30.0, "whoever asks in between does not make it leave"
+    assert uploader.step() == 30.0, "asking in between does not make it leave"
     uploader.begin_flush()
     assert [uploader.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
-    assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
+    assert sent.bodies[3] == sent.bodies[1], "a failed report is tried last"
 
 
-def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_own_moment() -> None:
+def test_unreachable_collector_pauses_the_device_before_reports_leave_separately() -> None:
     unreachable = UnreachableError("down")
     sent = Script([unreachable, unreachable])
     parts = parts_on(dither.MemoryState("on"))
@@ -169,7 +157,7 @@ def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_o
     assert max(waits) <= 60, "it looks for new reports every minute"
 
 
-def test_an_answer_lets_pauses_begin_again_with_the_shortest() -> None:
+def test_any_answer_resets_pauses_to_the_shortest() -> None:
     parts, clock, moments = parts_on(dither.MemoryState("on")), Clock(), list[float]()
     parts.record("mobile", True)
 
@@ -211,11 +199,11 @@ def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folde
     sent = Script()
     uploader = uploader_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
     assert uploader.choose_due()
-    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
+    assert [uploader.step() for _ in range(3)] == [0, 60, 60], "it looks for new reports every minute"
     assert len(sent.bodies) == 1
 
 
-def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reached() -> None:
+def test_pauses_have_full_jitter_and_a_cap_and_reset_on_an_answer() -> None:
     def pauses(count: int, uniform: float) -> list[float]:
         departures = UploadSchedule(0.0, uniform=lambda: uniform, clock=Clock())
         waits = []
@@ -230,7 +218,7 @@ def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reac
     assert pauses(3, 0.0) == [0, 0, 0]
 
 
-def test_each_status_has_its_fate_and_retry_window() -> None:
+def test_each_status_has_its_result_and_retry_window() -> None:
     statuses = range(100, 600)
     assert {status for status in statuses if rule_for(status).fate == "sent"} == {200, 202}
     assert {status for status in statuses if rule_for(status).fate == "dropped"} == {400, 410, 413, 415, 422}

@@ -1,4 +1,4 @@
-"""After an outage: thousands of clients do not come back together. Pure simulation; no sockets, no clock."""
+"""After an outage thousands of clients do not come back together. Pure simulation; no sockets, no clock."""
 
 import heapq
 import random
@@ -19,7 +19,7 @@ Failed = Callable[[float], float]
 
 
 def unreachable(seeded: random.Random) -> Failed:
-    """Return what a client does that reaches nobody."""
+    """Return a function that gives the next try of a client that cannot connect."""
     now = [0.0]
     departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
 
@@ -31,8 +31,8 @@ def unreachable(seeded: random.Random) -> Failed:
     return failed
 
 
-def told(seeded: random.Random, wish: float | None) -> Failed:
-    """Return what becomes of a report that is answered 503, with a Retry-After or without."""
+def busy(seeded: random.Random, wish: float | None) -> Failed:
+    """Return a function that gives the next try of a report after a 503, with a Retry-After or without."""
     now = [0.0]
     departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
 
@@ -45,9 +45,9 @@ def told(seeded: random.Random, wish: float | None) -> Failed:
 
 
 def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1) -> list[int]:
-    """Return how many first successes fall into each bin of ten seconds after an outage of that many seconds.
+    """Return the number of first successes in each bin of ten seconds after an outage of ``outage`` seconds.
 
-    Each client has a report at some moment of the outage, tries at once, and goes on until the server is back.
+    Each client has a report at some moment of the outage, tries at once, and retries until the server is back.
     """
     seeded = random.Random(seed)
     arrivals = [(seeded.uniform(0, outage), client, kind(seeded)) for client in range(CLIENTS)]
@@ -70,20 +70,20 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
 )
 @pytest.mark.parametrize(
     "kind",
-    [unreachable, lambda seeded: told(seeded, None), lambda seeded: told(seeded, 120.0)],
-    ids=["unreachable", "busy", "told when"],
+    [unreachable, lambda seeded: busy(seeded, None), lambda seeded: busy(seeded, 120.0)],
+    ids=["unreachable", "busy", "busy with Retry-After"],
 )
 def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
     outage: float, kind: Callable[[random.Random], Failed]
 ) -> None:
-    """The mean until half are through (the last may take their time) or at which they come when there is no outage."""
+    """Compare with the mean until half of the clients succeeded (the last may be late), or with that without outage."""
     bins = storm(outage, kind)
     assert sum(bins) == CLIENTS
     half = next(number for number in range(len(bins)) if 2 * sum(bins[: number + 1]) >= CLIENTS)
     assert max(bins) <= 3 * max(CLIENTS / 2 / (half + 1), CLIENTS * BIN / outage)
 
 
-def test_without_jitter_there_would_be_a_storm() -> None:
+def test_without_jitter_all_clients_come_back_together() -> None:
     """All clients that fail together come back together."""
     schedules = [UploadSchedule(uniform=lambda: 1.0, clock=lambda: 0.0) for _ in range(3)]
     for schedule in schedules:

@@ -1,4 +1,4 @@
-"""What arrives at a socket, and what answers can and cannot do."""
+"""The bytes that arrive at a socket, and what answers can and cannot do."""
 
 import time
 from email.utils import formatdate
@@ -32,11 +32,11 @@ def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
         client = make(transport=None, endpoint=collector.endpoint)
         client.record("browser", "firefox")
         assert client.flush(60)
-    one, other = (request.headers for request in collector.arrived)
-    assert one == other
-    assert one["User-Agent"] == "dither"
-    assert one["Content-Type"] == "application/json"
-    assert set(one) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
+    first, second = (request.headers for request in collector.arrived)
+    assert first == second
+    assert first["User-Agent"] == "dither"
+    assert first["Content-Type"] == "application/json"
+    assert set(first) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
 
 
 def test_the_apps_token_is_sent_and_is_the_only_difference(make: Make, collector: Collector) -> None:
@@ -47,9 +47,9 @@ def test_the_apps_token_is_sent_and_is_the_only_difference(make: Make, collector
         assert (
             "app's" not in f"{client!r} {client.status()!r} {dither.HttpTransport(collector.endpoint, token=token)!r}"
         )
-    one, other = (request.headers for request in collector.arrived)
-    assert one.pop("Authorization") == "Bearer an-app's.token"
-    assert one == other
+    first, second = (request.headers for request in collector.arrived)
+    assert first.pop("Authorization") == "Bearer an-app's.token"
+    assert first == second
 
 
 def test_a_relay_gets_no_token(make: Make, collector: Collector) -> None:
@@ -122,12 +122,14 @@ def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     refused = make(mode=None, strict=False, endpoint=endpoint, transport=None)
-    own = make(folder, endpoint=endpoint, transport=Script([OSError("down"), 401]))  # which may know what to do with it
-    own.record("mobile", True)
-    assert not own.flush(60)
-    assert not own.flush(60)
-    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {caplog.text}"
-    assert "Secret" not in told
+    custom = make(
+        folder, endpoint=endpoint, transport=Script([OSError("down"), 401])
+    )  # a custom transport may handle this endpoint
+    custom.record("mobile", True)
+    assert not custom.flush(60)
+    assert not custom.flush(60)
+    texts = f"{refused!r} {refused.status()} {custom!r} {custom.status()} {caplog.text}"
+    assert "Secret" not in texts
     assert "Secret" not in (folder / "delivery").read_text()
 
 

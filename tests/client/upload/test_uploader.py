@@ -1,4 +1,4 @@
-"""Uploads: what becomes of a report by its answer, and the thread that makes the tries."""
+"""The uploader: what each answer does to a report, and the thread that makes the attempts."""
 
 import threading
 from pathlib import Path
@@ -25,13 +25,13 @@ def test_every_retry_sends_identical_bytes(make: Make, failure: int | OSError) -
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
-def test_a_report_that_would_always_be_refused_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
+def test_permanently_refused_report_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent)
     client.record("mobile", True)
     client.record("theme", "dark")
-    assert not client.flush(60), "not all has arrived"
-    assert client.flush(60), "nothing is left that could"
+    assert not client.flush(60), "not every report has arrived"
+    assert client.flush(60), "no other report is left to send"
     assert len(sent.bodies) == 2
     assert (client.status().sent, client.status().dropped) == (1, 1)
 
@@ -56,7 +56,7 @@ def test_other_refusals_keep_the_reports_and_end_the_flush(make: Make, status: i
     client.record("mobile", True)
     client.record("theme", "dark")
     assert not client.flush(60)
-    assert len(sent.bodies) == 1, "the other must expect the same"
+    assert len(sent.bodies) == 1, "the other would get the same answer"
     assert (client.status().dropped, client.status().queued) == (0, 2)
     assert client.flush(60)
 
@@ -69,7 +69,7 @@ def test_a_flush_asks_once_for_reports_that_were_refused_before(make: Make) -> N
     assert not client.flush(60)
     assert len(sent.bodies) == 4
     assert not client.flush(60)
-    assert len(sent.bodies) == 5, "the first was refused again, so the others would be"
+    assert len(sent.bodies) == 5, "the first was refused again, so the others would be, too"
     assert client.flush(60)
 
 
@@ -96,7 +96,7 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     uploader.begin_flush()
     assert (uploader.step(), uploader.flushing) == (0, False)
     now[0] += 899
-    for _ in range(3):  # the other goes, and this one does not
+    for _ in range(3):  # the other is sent, and this one is not
         uploader.begin_flush()
         while uploader.flushing:
             uploader.step()
@@ -115,7 +115,7 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     assert sent.bodies == []
 
 
-def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_rereads_waiting_reports_only_when_one_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     sent, now = Script(), [1000.0]
     looks: list[float] = []
 
@@ -139,18 +139,18 @@ def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(mo
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     sent = Script()
-    one = make(folder)
-    one.record("mobile", True)
+    client = make(folder)
+    client.record("mobile", True)
     with FolderState(folder).sending() as ours:
         assert ours
         assert uploader_of(parts_on(folder), sent).step() == 1
     assert sent.bodies == []
     assert uploader_of(parts_on(folder), sent).step() == 0
-    assert one.status().sent == 1
-    assert one.flush(0)
+    assert client.status().sent == 1
+    assert client.flush(0)
 
 
-def test_a_report_whose_fate_cannot_be_written_is_sent_once(
+def test_report_whose_result_cannot_be_stored_is_sent_once(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:

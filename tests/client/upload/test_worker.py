@@ -1,4 +1,4 @@
-"""A worker's thread: no call is missed while it ends."""
+"""The worker's thread: no call is missed while it ends."""
 
 from dither.upload.worker import Worker
 

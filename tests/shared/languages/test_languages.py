@@ -1,4 +1,4 @@
-"""Languages: the same sentences with the same numbers in each, and texts of an app's own that leave none out."""
+"""Languages: the same sentences with the same numbers in each, and an app's own texts, which must be complete."""
 
 import re
 from pathlib import Path
@@ -82,11 +82,11 @@ METRICS = list(parse_metrics(EVERY).values())
 
 
 def numbers(text: str, say: Language) -> list[float]:
-    """Return the numbers of a sentence, but for the hundred that German writes as per cent."""
-    found = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
+    """Return the numbers of a sentence, except the 100 of "in 100", for which German writes a percentage."""
+    written = re.findall(r"(?<![\w-])\d[\d.,]*\d|(?<![\w-])\d", text)
     decimal, thousands = say("mark.decimal"), say("mark.thousands")
-    read = [float(one.replace(thousands, "").replace(decimal, ".")) for one in found]
-    return sorted(one for one in read if one != 100)
+    values = [float(number.replace(thousands, "").replace(decimal, ".")) for number in written]
+    return sorted(number for number in values if number != 100)
 
 
 def names(text: str) -> list[str]:
@@ -108,7 +108,7 @@ def test_every_language_says_whether_a_speaker_has_reviewed_it() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[metric.name for metric in METRICS])
-def test_what_a_report_tells_has_the_same_numbers_in_each_language(metric: Metric) -> None:
+def test_texts_about_a_report_have_the_same_numbers_in_each_language(metric: Metric) -> None:
     question, mechanism = metric.question, metric.mechanism
     pairs = ("light", "dark") if len(question.names) == 2 else None
     english, german = (question.odds(mechanism, pairs, say) for say in (ENGLISH, GERMAN))
@@ -132,7 +132,7 @@ def test_numbers_get_the_marks_of_the_language() -> None:
     assert GERMAN.number(f"{1e-9:.3g}") == "1e-09"
 
 
-def test_what_is_filled_in_is_no_template() -> None:
+def test_values_filled_into_a_text_are_not_expanded() -> None:
     assert ENGLISH("by.environment", name="{by.__class__}") == "{by.__class__} in the environment"
 
 
@@ -146,22 +146,22 @@ def test_what_is_filled_in_is_no_template() -> None:
         ("an error: telemetry is disabled in this program: x", "an error: telemetry is disabled in this program: x"),
     ],
 )
-def test_what_programs_compare_is_said_again_in_a_language(said: str, meant: str) -> None:
+def test_deciding_authority_is_restated_in_each_language(said: str, meant: str) -> None:
     assert GERMAN.again("by.", said) == meant
     assert ENGLISH.again("by.", said) == said
 
 
 def test_an_app_changes_some_texts_of_a_language_and_translates_its_own() -> None:
-    own = Language.of({"language": "de", "element.yes": "Gern", "metrics.a.b.why": "Wegen {x}"})
-    assert (own("element.yes"), own("element.no"), own.code) == ("Gern", "Nein", "de")
-    assert own.own("a.b", "why", "Because") == "Wegen {x}"
-    assert own.own("a.b", "owner", "us") == "us"
+    german = Language.of({"language": "de", "element.yes": "Gern", "metrics.a.b.why": "Wegen {x}"})
+    assert (german("element.yes"), german("element.no"), german.code) == ("Gern", "Nein", "de")
+    assert german.own("a.b", "why", "Because") == "Wegen {x}"
+    assert german.own("a.b", "owner", "us") == "us"
     whole = Language.of(dict(de.TEXTS))
     assert whole("odds.yes") == "Ja"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("table", "said"),
     [
         ("fr", "language: 'fr' is not one of en, de"),
         (7, "neither a language's code"),
@@ -176,13 +176,13 @@ def test_an_app_changes_some_texts_of_a_language_and_translates_its_own() -> Non
         ({"element.yes": "Oui"}, "texts are missing: agree, agree.unchanged"),
     ],
 )
-def test_texts_that_would_leave_something_out_are_refused(given: object, said: str) -> None:
+def test_texts_that_would_leave_something_out_are_refused(table: object, said: str) -> None:
     with pytest.raises(ParameterError) as caught:
-        Language.of(given)
+        Language.of(table)
     assert said in str(caught.value)
 
 
-def test_the_element_has_the_same_english() -> None:
+def test_javascript_element_has_the_same_english_texts() -> None:
     source = (ROOT / "client/js/src/element/labels.js").read_text(encoding="utf-8")
     labels = dict(re.findall(r'^  (\w+): "(.*)",$', source, re.MULTILINE))
     assert {f"element.{key}": text for key, text in labels.items()} == {

@@ -1,4 +1,4 @@
-"""The choice of a mechanism: the least risk that fits, and errors that say what would.
+"""The choice of a mechanism: the least risk that fits, and errors that name fitting parameters.
 
 tests/vectors/choices.json holds the choices themselves, at a few budgets and with permanent draws.
 """
@@ -15,7 +15,7 @@ from dither_shared.mechanisms.auto import candidates, choose
 
 @each(lambda: product((2, 16, 1024, 16384), (0.25, 1.0, 2.0, 4.0, 5.0)))
 def test_choice_for_listed_answers_is_at_the_frontier(case: tuple[int, float]) -> None:
-    """Against subset selection with the best d, which no mechanism beats (Ye and Barg 2019)."""
+    """Compare with subset selection with the best d, which no mechanism beats (Ye and Barg 2019)."""
     size, epsilon = case
     chosen, (optimum, risk) = choose(size, epsilon), next(iter(candidates(size, epsilon).items()))
     assert risk == pytest.approx(1.0, rel=1e-9)
@@ -59,17 +59,17 @@ def test_privset_is_chosen_for_few_of_many_values_and_set_response_for_more(
 
 
 def test_set_response_is_chosen_for_sets_of_any_size() -> None:
-    assert [one.name for one in candidates(8, 1.0, items=SETS)] == ["set-response"]
+    assert [mechanism.name for mechanism in candidates(8, 1.0, items=SETS)] == ["set-response"]
     assert choose(1024, 1.0, 2.0, items=SETS).permanent_epsilon == pytest.approx(2.0, abs=1e-12)
 
 
 def test_smaller_budget_shortens_the_list_of_privset() -> None:
-    """Better than another mechanism: 46 of 1,027 cells have 1.2 times the risk of 89, and a window 100 times."""
+    """A shorter list beats other mechanisms: 46 of 1,027 cells have 1.2 times the risk of 89, a window 100 times."""
     wide, usual, narrow = (
         choose(1024, 1.0, budget=budget, items=SETS, promises={"at_most": 3}) for budget in (200, 64, 3)
     )
-    assert [one.name for one in (wide, usual, narrow)] == ["privset"] * 3
-    assert [one.row_bytes for one in (wide, usual, narrow)] == [123, 64, 3]
+    assert [mechanism.name for mechanism in (wide, usual, narrow)] == ["privset"] * 3
+    assert [mechanism.row_bytes for mechanism in (wide, usual, narrow)] == [123, 64, 3]
     assert wide.risk < usual.risk < 1.2 * wide.risk < narrow.risk
     with pytest.raises(
         ParameterError, match="report_budget: a report about 1024 values does not fit into 1 byte; privset needs 2"

@@ -13,13 +13,13 @@ Law = Callable[[float, int, int], list[float]]
 
 
 def folded(r: float, x: int, last: int) -> list[float]:
-    """Return the two-sided geometric law around x, with what falls beyond an end added to that end."""
+    """Return the two-sided geometric law around x, with the mass beyond an end added to that end."""
     inside = [r ** abs(x - y) * (1 - r) / (1 + r) for y in range(1, last)]
     return [r**x / (1 + r), *inside, r ** (last - x) / (1 + r)]
 
 
 def normalised(r: float, x: int, last: int) -> list[float]:
-    """Return the law of the distance from x, divided by its sum."""
+    """Return the normalized law of the distance from x."""
     normaliser = (1 + r - r ** (x + 1) - r ** (last - x + 1)) / (1 - r)
     return [r ** abs(x - y) / normaliser for y in range(last + 1)]
 
@@ -34,7 +34,7 @@ def laplace(epsilon: float) -> DiscreteLaplace:
 @pytest.mark.parametrize(("family", "law"), [(DiscreteLaplace, folded), (Exponential, normalised)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("steps", [1, 10, 64])
-def test_the_law_is_that_of_the_formula(
+def test_decaying_noise_has_the_law_of_its_formula(
     family: type[DiscreteLaplace | Exponential], law: Law, epsilon: float, steps: int
 ) -> None:
     mechanism, r = family.configure(None, {"epsilon": epsilon, "resolution": steps}), math.exp(-epsilon / steps)
@@ -45,7 +45,7 @@ def test_the_law_is_that_of_the_formula(
 @BOTH
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 10.0, 25.0])
 @pytest.mark.parametrize("steps", [1, 2, 63, MAX_RESOLUTION])
-def test_the_exact_loss_is_all_of_epsilon_and_no_more(
+def test_decaying_noise_loses_exactly_epsilon(
     family: type[DiscreteLaplace | Exponential], epsilon: float, steps: int
 ) -> None:
     mechanism = family.configure(None, {"epsilon": epsilon, "resolution": steps})
@@ -55,7 +55,7 @@ def test_the_exact_loss_is_all_of_epsilon_and_no_more(
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_scores_and_variances_are_those_of_the_formulas(epsilon: float) -> None:
+def test_decaying_noise_scores_and_variances_equal_their_formulas(epsilon: float) -> None:
     mechanism, m, r = laplace(epsilon), 64, math.exp(-epsilon / 64)
     beyond = r / (1 - r)
     scores = [float(mechanism.mean_score(y)) for y in range(65)]

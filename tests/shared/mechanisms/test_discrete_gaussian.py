@@ -11,7 +11,7 @@ from dither_shared.primitives.probability import ONE
 from dither_shared.primitives.tabulated import divergence
 
 
-def made(epsilon: float, delta: float = 1e-6, **parameters: float) -> DiscreteGaussian:
+def calibrated(epsilon: float, delta: float = 1e-6, **parameters: float) -> DiscreteGaussian:
     return DiscreteGaussian.configure(None, {"epsilon": epsilon, "delta": delta, **parameters})
 
 
@@ -39,28 +39,26 @@ def test_noise_has_the_published_variance_and_delta() -> None:
     variance = sum(weight * (k - len(noise) // 2) ** 2 for k, weight in enumerate(noise)) / ONE
     assert variance == pytest.approx(0.999999788767728, rel=1e-14)
     noise = gaussian_noise(Fraction(5))
-    found = divergence((*noise, 0), (0, *noise), Fraction(math.e))
-    assert float(found) == pytest.approx(1.82933602487278e-8, rel=1e-9)
+    delta = divergence((*noise, 0), (0, *noise), Fraction(math.e))
+    assert float(delta) == pytest.approx(1.82933602487278e-8, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     ("epsilon", "sigma"), [(1.0, 4.22467888932684), (2.0, 2.23047627118642), (4.0, 1.19351858715799)]
 )
-def test_on_a_fine_grid_the_noise_is_the_analytic_one(epsilon: float, sigma: float) -> None:
-    mechanism = made(epsilon)
-    found = float(mechanism.deviation) / 64
-    assert 0 < found - sigma < 4e-5 * sigma
-    assert float(mechanism.mean_variance(0)) == pytest.approx(found**2, rel=1e-9)
+def test_discrete_gaussian_noise_on_a_fine_grid_is_the_analytic_one(epsilon: float, sigma: float) -> None:
+    mechanism = calibrated(epsilon)
+    deviation = float(mechanism.deviation) / 64
+    assert 0 < deviation - sigma < 4e-5 * sigma
+    assert float(mechanism.mean_variance(0)) == pytest.approx(deviation**2, rel=1e-9)
     assert mechanism.worst_mean_variance == mechanism.average_mean_variance == mechanism.mean_variance(7)
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "steps"), [(1.0, 1e-6, 64), (0.25, 1e-9, 16), (10.0, 0.01, 1), (25.0, 1e-12, 3)]
 )
-def test_delta_is_the_exact_one_of_the_worst_pair_and_no_less_noise_would_do(
-    epsilon: float, delta: float, steps: int
-) -> None:
-    mechanism = made(epsilon, delta, resolution=steps)
+def test_discrete_gaussian_delta_is_exact_and_its_noise_least(epsilon: float, delta: float, steps: int) -> None:
+    mechanism = calibrated(epsilon, delta, resolution=steps)
     assert mechanism.epsilon == epsilon
     assert mechanism.delta <= Fraction(delta)
     noise, gap = gaussian_noise(mechanism.deviation), (0,) * steps
@@ -73,7 +71,7 @@ def test_delta_is_the_exact_one_of_the_worst_pair_and_no_less_noise_would_do(
 
 
 def test_reports_lie_where_the_noise_puts_them() -> None:
-    mechanism = made(4.0, resolution=4)
+    mechanism = calibrated(4.0, resolution=4)
     widest = len(gaussian_noise(mechanism.deviation)) // 2
     assert mechanism.cells == 4 + 2 * widest + 1
     assert mechanism.marked(3) == (3 + widest,)

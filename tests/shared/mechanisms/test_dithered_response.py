@@ -1,4 +1,4 @@
-"""Dithered response: known variances, how many steps are chosen, bad parameters refused."""
+"""Dithered response: known variances, the chosen number of steps, refused parameters."""
 
 import math
 from fractions import Fraction
@@ -23,36 +23,36 @@ TABLE = [
 ]
 
 
-def made(epsilon: float, **parameters: float | str) -> DitheredResponse:
+def calibrated(epsilon: float, **parameters: float | str) -> DitheredResponse:
     return DitheredResponse.configure(None, {"epsilon": epsilon, **parameters})
 
 
 def of_fine_phase(mechanism: DitheredResponse, variance: Fraction) -> float:
-    """Return a variance on a range of 2 as it would be with ever more phases."""
+    """Return the limit of a variance on a range of 2 for many phases."""
     return 4 * float(variance + Fraction(1, 12 * mechanism.cohorts**2 * mechanism.steps**2))
 
 
 @pytest.mark.parametrize(("epsilon", "worst", "average", "usual_worst", "usual_average"), TABLE)
-def test_variances_are_those_of_the_table(
+def test_dithered_response_variances_equal_the_table(
     epsilon: float, worst: float, average: float, usual_worst: float, usual_average: float
 ) -> None:
     def digits(expected: float) -> float:
         return 0.51 * 10.0 ** -len(f"{expected:g}".split(".")[1]) if expected % 1 else 0.0051
 
-    best, usual = made(epsilon, **{"for": "mean"}), made(epsilon)
+    best, usual = calibrated(epsilon, **{"for": "mean"}), calibrated(epsilon)
     assert of_fine_phase(best, best.worst_mean_variance) == pytest.approx(worst, abs=digits(worst))
     assert of_fine_phase(usual, usual.worst_mean_variance) == pytest.approx(usual_worst, abs=digits(usual_worst))
     assert of_fine_phase(usual, usual.average_mean_variance) == pytest.approx(usual_average, abs=digits(usual_average))
-    every = [made(epsilon, steps=m) for m in range(1, 2 * best.steps + 3)]
-    assert best.worst_mean_variance == min(one.worst_mean_variance for one in every)
-    least = min((one for one in every), key=lambda one: one.average_mean_variance)
+    every = [calibrated(epsilon, steps=m) for m in range(1, 2 * best.steps + 3)]
+    assert best.worst_mean_variance == min(mechanism.worst_mean_variance for mechanism in every)
+    least = min((mechanism for mechanism in every), key=lambda mechanism: mechanism.average_mean_variance)
     assert of_fine_phase(least, least.average_mean_variance) == pytest.approx(average, abs=digits(average))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) -> None:
-    mechanism, e, m = made(epsilon, steps=steps), math.exp(epsilon), steps
+def test_dithered_response_variance_equals_its_formula_in_e_to_epsilon(epsilon: float, steps: int) -> None:
+    mechanism, e, m = calibrated(epsilon, steps=steps), math.exp(epsilon), steps
     for item in (0, 1, 32, 64 * m // 2, 64 * m - 7, 64 * m):
         first, rest = divmod(item, 64)
         offset = (1 - rest / 64) * (first - m / 2) ** 2 + rest / 64 * (first + 1 - m / 2) ** 2
@@ -61,14 +61,14 @@ def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) 
         assert float(mechanism.mean_variance(item)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_usual_steps_are_half_the_exponent() -> None:
+def test_dithered_response_chooses_the_stated_steps_for_each_epsilon() -> None:
     epsilons = [0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6]
-    assert [made(epsilon).steps for epsilon in epsilons] == [1, 1, 2, 2, 3, 4, 7, 12, 20]
-    assert made(25.0).steps == MAX_STEPS
+    assert [calibrated(epsilon).steps for epsilon in epsilons] == [1, 1, 2, 2, 3, 4, 7, 12, 20]
+    assert calibrated(25.0).steps == MAX_STEPS
 
 
-def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
-    mechanism = made(1.0, steps=2, resolution=4)
+def test_dithered_response_reports_the_cell_of_the_point_in_its_phase() -> None:
+    mechanism = calibrated(1.0, steps=2, resolution=4)
     assert [[mechanism.marked(v, c)[0] for v in range(9)] for c in range(4)] == [
         [0, 0, 0, 0, 1, 1, 1, 1, 2],
         [0, 0, 0, 1, 1, 1, 1, 2, 2],
@@ -117,6 +117,6 @@ def test_size_that_does_not_fit_the_steps_is_refused() -> None:
 
 
 def test_steps_for_the_mean_are_found_at_the_largest_epsilon() -> None:
-    best = made(25.0, **{"for": "mean"})
+    best = calibrated(25.0, **{"for": "mean"})
     assert best.steps == MAX_STEPS
-    assert best.worst_mean_variance < made(25.0, steps=MAX_STEPS - 1).worst_mean_variance
+    assert best.worst_mean_variance < calibrated(25.0, steps=MAX_STEPS - 1).worst_mean_variance

@@ -1,4 +1,4 @@
-"""What each family promises beyond the contract: known values, known mistakes avoided, bad parameters refused."""
+"""Each family beyond the contract: known values, known mistakes avoided, bad parameters refused."""
 
 import math
 import re
@@ -41,7 +41,7 @@ def rappor(f: float = 0.5, p: float = 0.5, q: float = 0.75, **shape: int) -> Rap
     return Rappor(permanent_f=Fraction(f), instant_p=Fraction(p), instant_q=Fraction(q), **shape)
 
 
-def test_variances_and_losses_are_those_of_the_papers() -> None:
+def test_variances_and_losses_equal_the_published_ones() -> None:
     """Warner's survey with γ = 3/4 and 1/4, and n·Var at ε = 1, with s = e^(ε/2)."""
     for truth in (THREE_QUARTERS, QUARTER):
         survey = RandomizedResponse(size=2, truth=truth)
@@ -73,7 +73,7 @@ def test_rappor_has_the_epsilons_of_its_paper() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 10, 100])
 def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -> None:
-    """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), not (ab-1)/(a-b), but for k = 2."""
+    """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), which equals (ab-1)/(a-b) only for k = 2."""
     a, b = math.exp(2), math.exp(1)
     mechanism = RandomizedResponse.calibrate(size, 1.0, 2.0)
     ratio = float(symbol_chain(size, mechanism.truth, mechanism.permanent_truth).instant.ratio)
@@ -83,7 +83,7 @@ def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -
     assert 0 <= 1.0 - mechanism.epsilon < 1e-12
 
 
-def test_epsilon_of_repeated_reports_is_that_of_the_literature() -> None:
+def test_epsilon_of_repeated_reports_equals_the_published_one() -> None:
     """L-OSUE at (ε∞, ε₁) = (4, 1): 1.00, 1.95, 2.78, 3.74, 4.00 after 1, 2, 3, 5, 10; L-GRR (k = 5): 1.97 after 2."""
     unary = OptimizedUnary.calibrate(9, 1.0, 4.0)
     after = [unary.epsilon_after(reports) for reports in (1, 2, 3, 5, 10)]
@@ -97,10 +97,10 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     """40,000 positions over 100 bits: chi-square with 99 degrees of freedom exceeds 190 less than once in 10^6."""
     counts = [0] * 100
     for number in range(20_000):
-        one, two = bloom_positions(str(number).encode(), 1, 100, 2)
-        assert one != two
-        counts[one] += 1
-        counts[two] += 1
+        first, second = bloom_positions(str(number).encode(), 1, 100, 2)
+        assert first != second
+        counts[first] += 1
+        counts[second] += 1
     assert sum((count - 400) ** 2 / 400 for count in counts) < 190
     assert sorted(bloom_positions(b"all", 0, 3, 3)) == [0, 1, 2]
 
@@ -112,8 +112,8 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (ProjectiveSketch.calibrate(None, 1.0, buckets=64), 64, 2),
     ],
 )
-def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
-    """Of the cohorts in which another value shares the column: Bin(M, 1/m)/M, less what is expected, times m/(m-1)."""
+def test_collisions_of_a_sketch_follow_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
+    """The share of cohorts with a collision is Bin(M, 1/m)/M; minus its expectation, times m/(m-1)."""
     chance = Fraction(1, bits)
     law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}
     bias = {k: (Fraction(k, cohorts) - chance) * Fraction(bits, bits - 1) for k in law}
@@ -123,10 +123,10 @@ def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanis
 
 
 def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> None:
-    """Of 3,000 positions in three quarters of all words a third is in each; one of these is 6 errors off in 10^9."""
+    """A third of 3,000 positions is in each third of the range; a deviation of 6 errors has probability 1e-9."""
     quarter = 1 << 30
-    found = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
-    assert all(abs(found.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
+    parts = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
+    assert all(abs(parts.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
 
 
 @pytest.mark.parametrize(
@@ -216,17 +216,17 @@ def test_impossible_parameters_are_refused(make: object, complaint: str) -> None
 def test_whole_numbers_of_a_definition_have_their_ranges(
     name: str, keys: tuple[str, ...], least: int, most: int
 ) -> None:
-    """Whatever is asked for beside them."""
+    """Each key is checked together with the other parameters that its family requires."""
     family = MECHANISMS[name]
     size = None if family.items in {STRINGS, SPELLED, NUMBERS} else 6
-    beside = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
+    required = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
     for key, number in product(keys, (least - 1, most + 1)):
         with pytest.raises(ParameterError) as caught:
-            family.configure(size, {"epsilon": 1.0, **beside, key: number})
+            family.configure(size, {"epsilon": 1.0, **required, key: number})
         assert str(caught.value) == f"{key}: {number} is out of range; it must lie between {least} and {most}"
 
 
-def test_parameters_at_the_ends_of_their_ranges_are_taken() -> None:
+def test_parameters_at_the_ends_of_their_ranges_are_accepted() -> None:
     for make in (
         lambda: RandomizedResponse.calibrate(2, 25.0),
         lambda: RandomizedResponse.calibrate(MAX_CELLS, 1.0),
@@ -270,7 +270,7 @@ def test_mechanism_is_shown_and_compared_by_its_parameters_alone(name: str) -> N
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
+def test_default_cohort_is_the_first(name: str) -> None:
     mechanism = usual(name, 10)
     for number in range(9):
         item = b"%d" % number if mechanism.items.open else number
@@ -280,8 +280,8 @@ def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", [RandomizedResponse, SetResponse, DitheredResponse])
-def test_truth_is_rounded_toward_telling_nothing(family: type[Mechanism]) -> None:
-    """No multiple of 2^-64: of two symbols a third is below chance and rounded up, of four two fifths are above."""
+def test_truth_is_rounded_toward_no_information(family: type[Mechanism]) -> None:
+    """No truth is a multiple of 2^-64: 1/3 of two symbols is below chance and rounded up, 2/5 of four is above."""
     shapes: dict[str, list[dict[str, int]]] = {
         "randomized-response": [{"size": 2}, {"size": 4}],
         "set-response": [{"size": 4, "window": 1}, {"size": 4, "window": 2}],

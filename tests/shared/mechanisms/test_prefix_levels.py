@@ -1,4 +1,4 @@
-"""How long the prefixes of a discovery are, and how its levels share the users."""
+"""The prefix lengths of a discovery, and the shares of users per level."""
 
 from itertools import pairwise
 from statistics import NormalDist
@@ -10,7 +10,7 @@ from dither_shared.mechanisms.prefix_levels import KEPT, LONGEST, WEIGHT, level_
 
 
 def ways(characters: int, symbols: int) -> int:
-    """Texts of at most so many symbols, the end of each among them."""
+    """Return the number of texts of at most ``symbols`` characters."""
     return sum(characters**more for more in range(symbols + 1))
 
 
@@ -38,23 +38,23 @@ def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int)
         assert lengths[-1] == length
         assert len(lengths) <= 32
         assert ways(characters, lengths[0]) <= 1 << 17
-        steps = [two - one for one, two in pairwise(lengths)]
+        steps = [longer - shorter for shorter, longer in pairwise(lengths)]
         assert all(step > 0 and KEPT * ways(characters, step) <= 1 << 22 for step in steps)
 
 
 @pytest.mark.parametrize(("characters", "length"), [(39, 12), (254, 33), (2, 64)])
 def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: int) -> None:
-    """Within a thousandth of z, and a unit of rounding."""
+    """Compare to a relative error of a thousandth and a unit of rounding."""
     lengths = prefix_lengths(characters, length)
     kept = [KEPT / ways(characters, lengths[0])]
-    kept += [1 / ways(characters, two - one) for one, two in pairwise(lengths)]
+    kept += [1 / ways(characters, longer - shorter) for shorter, longer in pairwise(lengths)]
     margins = [(1 - NormalDist().inv_cdf(share)) ** 2 for share in kept] + [4.1**2]
     weights = level_weights(characters, lengths)
     assert sum(weights) == WEIGHT
     assert weights == pytest.approx([WEIGHT * margin / sum(margins) for margin in margins], rel=1e-3, abs=1.01)
 
 
-def test_a_text_that_would_take_too_many_levels_says_how_long_one_may_be() -> None:
+def test_discovery_of_too_many_levels_names_the_longest_length() -> None:
     with pytest.raises(ParameterError, match=r"length: 64 is too long for 254 characters; 33 at most"):
         prefix_lengths(254, 64)
     assert prefix_lengths(254, 33)

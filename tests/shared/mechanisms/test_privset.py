@@ -22,7 +22,7 @@ def published(size: int, at_most: int, subset: int, epsilon: float) -> tuple[flo
 
 
 CLOSE = [(3, 1, 0.5), (7, 1, 0.25), (10, 3, 0.5), (11, 1, 2.0), (12, 2, 0.5), (53, 7, 0.25)]
-"""Where one r has hardly less risk than the next."""
+"""Parameters at which one r has hardly less risk than the next."""
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_subset_has_the_least_total_risk(size: int, at_most: int, epsilon: f
         assert mechanism.risk <= (size * constant + at_most * slope) * (1 + 1e-9)
 
 
-def test_dummies_fill_a_set_up() -> None:
+def test_privset_pads_a_set_with_dummies() -> None:
     mechanism = PrivSet.calibrate(5, 1.0, at_most=3)
     assert mechanism.marked(0b00000) == (5, 6, 7)
     assert mechanism.marked(0b10010) == (1, 4, 5)
@@ -101,7 +101,7 @@ def test_probability_that_tells_all_or_nothing_is_refused(
     assert str(caught.value).startswith(complaint)
 
 
-def test_a_loss_of_one_report_near_that_for_ever_is_kept_almost_always() -> None:
+def test_privset_keeps_almost_all_of_an_epsilon_near_the_permanent_one() -> None:
     mechanism = PrivSet.calibrate(8, 1.0, math.nextafter(1.0, 2.0), at_most=2)
     assert mechanism.epsilon <= 1.0
     assert mechanism.epsilon == pytest.approx(1.0, abs=1e-12)

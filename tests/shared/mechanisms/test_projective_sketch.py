@@ -20,12 +20,12 @@ def least(epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float) -> None:
     sketch, prefix = ProjectiveSketch.calibrate(None, epsilon), PrefixSketch.calibrate(None, epsilon)
-    for one in (sketch, prefix):
-        assert one.cells * one.cohorts <= MOST_COUNTERS
-        assert one.row_format.payload_bytes in {2, 3}
-        assert 1 << 14 <= one.buckets <= one.cells
-        assert 0 <= epsilon - one.epsilon < 1e-10
-        assert epsilon > 6 or 1 <= one.variance() / least(epsilon) < 1.12
+    for mechanism in (sketch, prefix):
+        assert mechanism.cells * mechanism.cohorts <= MOST_COUNTERS
+        assert mechanism.row_format.payload_bytes in {2, 3}
+        assert 1 << 14 <= mechanism.buckets <= mechanism.cells
+        assert 0 <= epsilon - mechanism.epsilon < 1e-10
+        assert epsilon > 6 or 1 <= mechanism.variance() / least(epsilon) < 1.12
     assert sketch.buckets == 1 << 16
 
 
@@ -52,16 +52,16 @@ def test_cohorts_of_a_discovery_are_drawn_by_their_weights() -> None:
 
 def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
     sketch = PrefixSketch.calibrate(None, 1.0, characters=26, length=6)
-    one, two = b"\1\2\3\4\5\6", b"\1\2\3\4\7\6"
-    same = [sketch.bucket(one, cohort) == sketch.bucket(two, cohort) for cohort in range(sketch.cohorts)]
+    first, second = b"\1\2\3\4\5\6", b"\1\2\3\4\7\6"
+    same = [sketch.bucket(first, cohort) == sketch.bucket(second, cohort) for cohort in range(sketch.cohorts)]
     assert sketch.levels == (3, 4, 5, 6)
     assert same == [True, True, True, True, *[False] * 6]
-    whole = {sketch.bucket(one, cohort) for cohort in range(6, sketch.cohorts)}
-    assert len(whole) == 4, "rows and levels of the whole string hash by functions of their own"
+    whole = {sketch.bucket(first, cohort) for cohort in range(6, sketch.cohorts)}
+    assert len(whole) == 4, "rows and levels of the whole string use different hash functions"
     assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
 
 
-def test_what_can_be_found_grows_with_the_users() -> None:
+def test_smallest_found_share_falls_with_the_number_of_users() -> None:
     """κ of 16, 32, 48 and 64 bits is 5.3, 7.4, 9.1 and 10.4 standard errors (a symbol is a byte here).
 
     At the share that is found half the time all levels pass a string half the time.
@@ -111,7 +111,7 @@ def test_impossible_sketches_are_refused_by_parameter(wrong: dict[str, object], 
     assert refused.value.place == place
 
 
-def test_a_list_of_answers_is_refused_and_another_mechanism_is_no_discovery() -> None:
+def test_sketch_refuses_listed_answers_bad_buckets_and_discovery_by_another_mechanism() -> None:
     for family in (ProjectiveSketch, PrefixSketch):
         with pytest.raises(ParameterError, match="size"):
             family.calibrate(8, 1.0)

@@ -11,7 +11,7 @@ from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms import Registry
 
 
-def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> None:
+def test_registry_finds_every_family_by_name_and_kind_of_items() -> None:
     assert {name: family.name for name, family in MECHANISMS.items()} == {name: name for name in MECHANISMS}
     grouped = {items: MECHANISMS.of(items) for items in (LISTED, SETS, STRINGS, SPELLED, NUMBERS)}
     assert all(family.items == items for items, families in grouped.items() for family in families)
@@ -21,7 +21,7 @@ def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> No
     assert {"RandomizedResponse", "Rappor"} <= exported <= classes
 
 
-def test_an_app_loads_the_mechanisms_of_its_own_questions() -> None:
+def test_app_loads_only_the_mechanisms_of_its_questions() -> None:
     code = """
 import sys, dither
 metrics = dither_shared.parse_metrics('[metrics.a]\\ntype = "string"\\nepsilon = 1.0')

@@ -9,7 +9,7 @@ from dither_shared.mechanism import MAX_COUNTERS
 
 
 def crossing(window: int) -> float:
-    """Return the epsilon from which a window of one more tells more: √((s+1)/s) = (e+2^(s+1)-1)/(e+2^s-1)."""
+    """Return the epsilon above which a window of s + 1 is better: √((s+1)/s) = (e+2^(s+1)-1)/(e+2^s-1)."""
     root = math.sqrt((window + 1) / window)
     return math.log((2 ** (window + 1) - 1 - root * (2**window - 1)) / (root - 1))
 
@@ -63,6 +63,6 @@ def test_the_widest_window_has_a_tally_that_is_not_too_large(size: int) -> None:
 
 
 @pytest.mark.parametrize("item", [-1, 8, b"a"])
-def test_what_is_no_set_of_its_values_is_refused(item: int | bytes) -> None:
+def test_item_outside_the_sets_of_its_values_is_refused(item: int | bytes) -> None:
     with pytest.raises(ParameterError, match="item: not a set of indices of a domain of 3"):
         SetResponse.calibrate(3, 1.0).marked(item)

@@ -27,7 +27,7 @@ CASES = [
 def test_the_chosen_mechanisms_have_the_variances_of_the_table(
     epsilon: float, shape: tuple[int, int], cell: float, first: tuple[float, float], second: tuple[float, float]
 ) -> None:
-    """OPEN.md's table to its digits: noise at a uniform histogram, and (M-1) f for the sampling."""
+    """Reproduce OPEN.md's table: noise at a uniform histogram, and (M-1) f for the sampling."""
     cells = shape[0] * shape[1]
     mechanism = choose(cells, epsilon)
     assert mechanism.risk / cells == pytest.approx(cell, rel=5e-3)
@@ -54,7 +54,7 @@ def test_strings_have_no_sums() -> None:
 
 
 def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
-    """Advice on a crossing of so many answers, two of them a catch-all."""
+    """Return the advice on a crossing of metrics with these numbers of answers, including a catch-all each."""
     axes = (
         Axis(name, ChoiceQuestion(tuple(map(str, range(size - 1))))) for name, size in (("a", theme), ("b", device))
     )
@@ -68,8 +68,8 @@ def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
     )
     assert "one_of" in said
     assert "strata" in said
-    found = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
-    assert all(pair is not None and pair[0] > pair[1] for pair in found)
+    prices = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
+    assert all(pair is not None and pair[0] > pair[1] for pair in prices)
     assert "take 1.7 times fewer people for a and 1.1 times as many for b" in advice(3.0, 2, 10)[0]  # 1.718 and 1/0.903
     assert advice(4.0, 2, 2) == advice(4.0, 2, 10) == []
 
@@ -85,4 +85,4 @@ def test_a_public_attribute_takes_ten_times_fewer_people() -> None:
     crossed = (alone - 2 * share * with_whole + share**2 * whole) / part**2
     assert math.sqrt(crossed / 1e5) == pytest.approx(0.0214, abs=6e-5)
     assert math.sqrt(choose(2, 1.0).variance(share) / part / 1e5) == pytest.approx(0.0068, abs=6e-5)
-    assert within(mechanism, 2, 5) == pytest.approx(7.12, abs=0.01), "of a half, with those who happen to be asked"
+    assert within(mechanism, 2, 5) == pytest.approx(7.12, abs=0.01), "for a half, including the chance of who is asked"

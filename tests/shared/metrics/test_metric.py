@@ -1,4 +1,4 @@
-"""metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
+"""metrics.toml: its content, what a version depends on, and mistakes named with file, metric and key."""
 
 import re
 from datetime import date, timedelta
@@ -49,8 +49,8 @@ def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
 
 
 def test_why_owner_tier_cap_and_expiry_are_read_and_leave_the_version_alone() -> None:
-    told = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
-    metric = only(THEME + told)
+    facts = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
+    metric = only(THEME + facts)
     assert (metric.why, metric.owner, metric.tier, metric.cap) == ("To choose", "ui@example.org", "technical", 20)
     assert metric.expires == date(2027, 6, 30)
     assert not metric.expired(date(2027, 6, 30))
@@ -73,7 +73,7 @@ def test_a_listed_value_can_be_the_catch_all() -> None:
     assert metric.item("purple") == 0
 
 
-def test_version_changes_with_what_the_numbers_depend_on_and_nothing_else() -> None:
+def test_version_changes_exactly_with_what_the_numbers_depend_on() -> None:
     for change in (
         ("theme]", "colour]"),
         ('["light", "dark"]', '["dark", "light"]'),
@@ -181,7 +181,7 @@ def test_unreadable_files_are_refused_by_name(tmp_path: Path) -> None:
     assert load_metrics(tmp_path / "good.toml") == parse_metrics(THEME)
 
 
-def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path) -> None:
+def test_byte_order_mark_of_a_file_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "marked.toml").write_text(THEME, encoding="utf-8-sig")
     assert load_metrics(tmp_path / "marked.toml") == parse_metrics(THEME)
     with pytest.raises(ParameterError, match="not TOML"):
@@ -205,17 +205,17 @@ def test_metrics_of_one_shape_are_calibrated_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(choice, "candidates", counted_ranking)
     monkeypatch.setattr(ProjectiveSketch, "configure", classmethod(counted_configure))
-    once = f"epsilon = {1 + count / 1e6}\n"  # which no other test asks for: nothing is remembered of it
+    once = f"epsilon = {1 + count / 1e6}\n"  # no other test uses it, so no cache holds it
     shapes = (
         THEME.replace("epsilon = 1.0\n", once),
         THEME.replace("epsilon = 1.0\n", once) + "permanent_epsilon = 2.0\n",
         '[metrics.b]\ntype = "boolean"\n' + once,
         '[metrics.s]\ntype = "string"\n' + once,
     )
-    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{one}", shapes[one % 4]) for one in range(count)]
+    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{number}", shapes[number % 4]) for number in range(count)]
     metrics = parse_metrics("".join(definitions))
     assert (len(metrics), len(tried), len(configured)) == (count, 3, 1)
-    assert len({one.version for one in metrics.values()}) == count
+    assert len({metric.version for metric in metrics.values()}) == count
 
 
 def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -> None:
@@ -236,7 +236,7 @@ def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -
     ],
     ids=["epsilon", "cap", "digits", "hexadecimal", "lists"],
 )
-def test_numbers_without_end_are_refused_by_their_place(text: str, place: str) -> None:
+def test_overlong_numbers_are_refused_by_their_place(text: str, place: str) -> None:
     with pytest.raises(ParameterError, match=place) as refused:
         parse_metrics(f'[metrics.a]\ntype = "boolean"\n{text}\n')
     assert len(str(refused.value)) < 200
@@ -272,19 +272,19 @@ def test_impossible_events_are_refused_with_their_key(lines: str, message: str) 
         parse_metrics(f"[metrics.m]\n{lines}\nepsilon = 1.0")
 
 
-def test_set_of_events_is_answered_about_one_value_at_a_time() -> None:
+def test_set_of_events_reports_one_value_at_a_time() -> None:
     text = '[metrics.m]\ntype = "selection"\nvalues = ["a", "b", "c", "d"]\nof = "set"\nepsilon = 4.0'
     for chosen in ("", '\nmechanism = "set-response"\nwindow = 1'):
         assert parse_metrics(text + chosen)["m"].mechanism.parameters()["window"] == "1"
 
 
-def test_what_an_answer_is_formed_of_is_part_of_the_version() -> None:
+def test_events_of_an_answer_are_part_of_the_version() -> None:
     text = '[metrics.m]\ntype = "number"\nlow = 0\nhigh = 9\nepsilon = 1.0\n'
     lines = ["", 'of = "count"\n', 'of = "max"\n', 'of = "count"\nperiod = "week"\n', 'after = "2 days"\n']
     assert len({parse_metrics(text + each)["m"].version for each in lines}) == len(lines)
 
 
-def test_months_have_their_first_and_last_days() -> None:
+def test_month_period_has_its_first_and_last_day() -> None:
     for day in (date(2026, 2, 1), date(2026, 2, 28), date(2028, 2, 29), date(2026, 12, 31), date(2027, 1, 1)):
         first, last = (date.fromordinal(end(day.toordinal(), "month")) for end in (first_day, last_day))
         assert first == day.replace(day=1)

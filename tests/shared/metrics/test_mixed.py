@@ -1,4 +1,4 @@
-"""``mixed`` in metrics.toml: what a batch of a relay promises."""
+"""``mixed`` in metrics.toml: the promise of a relay's batch."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_promise_has_a_delta_of_one_in_a_million_unless_it_names_one() -> None
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "mistake"),
     [
         ("epsilon = 3\nmixed = 1", "theme.mixed: 1 is not a table such as {epsilon"),
         ("epsilon = 3\nmixed = {epsilon = 1}", "theme.mixed.least: missing"),
@@ -35,10 +35,10 @@ def test_a_promise_has_a_delta_of_one_in_a_million_unless_it_names_one() -> None
         ("epsilon = 1\npermanent_epsilon = 2\nmixed = {epsilon = 0.5, least = 10}", "theme.mixed: a permanent draw"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_promise_is_named(lines: str, told: str) -> None:
+def test_a_mistake_in_a_promise_is_named(lines: str, mistake: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parse_metrics(f"{TOML}{lines}\n", "m.toml")
-    assert str(caught.value).startswith(f"m.toml: metrics.{told}")
+    assert str(caught.value).startswith(f"m.toml: metrics.{mistake}")
 
 
 def test_a_law_with_a_delta_has_no_proven_bound() -> None:

@@ -1,4 +1,4 @@
-"""Strata: cells and their labels, what is refused, and that a version depends on all of it."""
+"""Strata: cells and their labels, refused definitions, and the version, which depends on all of it."""
 
 import enum
 
@@ -31,7 +31,7 @@ def test_a_definition_of_any_type_may_have_strata() -> None:
     assert parse_metrics(THEME)["theme"].strata is None
 
 
-def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
+def test_strata_cells_are_the_product_with_the_first_attribute_slowest() -> None:
     assert ONE.labels == ("linux", "windows", "macos", "other")
     assert TWO.labels == (
         *("linux/stable", "linux/beta", "linux/other"),
@@ -46,11 +46,11 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "label", "outside"),
+    ("attributes", "label", "outside"),
     [
         ({"platform": "linux", "channel": "beta"}, "linux/beta", ()),
         ({"channel": Channel.BETA, "platform": "macos"}, "macos/beta", ()),
-        ({"platform": "other", "channel": "other"}, "other/other", ()),  # which the app says itself
+        ({"platform": "other", "channel": "other"}, "other/other", ()),  # the app itself passes "other"
         ({"platform": "Linux", "channel": "beta "}, "other/other", ("platform", "channel")),
         ({"channel": True, "platform": 1}, "other/other", ("platform", "channel")),
         ({"channel": "stable"}, "other/stable", ("platform",)),
@@ -59,13 +59,13 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
         ({"platform": "linux/stable", "channel": "", "user": "me"}, "other/other", ("platform", "channel")),
     ],
 )
-def test_what_is_not_listed_or_not_given_is_other(
-    given: dict[str, object], label: str, outside: tuple[str, ...]
+def test_unlisted_or_missing_attribute_is_other(
+    attributes: dict[str, object], label: str, outside: tuple[str, ...]
 ) -> None:
-    assert (TWO.label_of(given), TWO.outside(given)) == (label, outside)
+    assert (TWO.label_of(attributes), TWO.outside(attributes)) == (label, outside)
 
 
-def test_every_object_has_a_cell() -> None:
+def test_every_object_as_attributes_has_a_stratum_cell() -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         assert ONE.index(ONE.label_of({"platform": value})) is not None
         assert TWO.index(TWO.label_of({"platform": value, "channel": value})) is not None
@@ -118,7 +118,7 @@ def test_strata_are_described_in_words() -> None:
             for name in ("metric", "value", "ok", "failed")
         ),
         *((f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name") for name in ("self", "class", "version")),
-        # columns of a crossing, a parameter of lists, and what would be the other side's platform in a comparison
+        # columns of a crossing, a parameter of lists, and the other side's platform in a comparison
         *(
             (f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name")
             for name in ("part", "first", "second", "tier", "other_platform")
@@ -138,7 +138,7 @@ def test_mistakes_in_strata_are_named(strata: str, complaint: str) -> None:
     assert str(caught.value).startswith(f"m.toml: metrics.theme.{complaint}")
 
 
-def test_largest_strata_are_taken() -> None:
+def test_largest_strata_are_accepted() -> None:
     assert len(Strata.of([("platform", map(str, range(15)))])) == MOST_CELLS
     assert len(Strata.of([(name, ["1"]) for name in "abcd"])) == MOST_CELLS
     longest = Strata.of([("a", [31 * "x"]), ("b", [31 * "y"]), ("c", [30 * "z"]), ("d", ["1"])])

@@ -1,4 +1,4 @@
-"""Surveys in a definition: who is of one, and what they have to share."""
+"""Surveys in a definition: their metrics, and what these must have in common."""
 
 import pytest
 
@@ -15,11 +15,11 @@ TABLES = {
 
 
 def defined(**more: str) -> str:
-    """Return a definition of all kinds, with more lines for some of them."""
+    """Return a definition of all kinds, with more lines for some metrics."""
     return "".join(f"[metrics.{name}]\n{table}{more.get(name, '')}\n" for name, table in TABLES.items())
 
 
-def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
+def test_metrics_of_any_kind_can_belong_to_a_survey() -> None:
     looks, alone = 'one_of = "looks"\n', 'one_of = "other.s-1_a"\n'
     metrics = parse_metrics(defined(theme=looks, startup=looks, failed=looks, browser=alone))
     whole = Survey("looks", ("failed", "startup", "theme"))
@@ -32,14 +32,14 @@ def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
 
 
 def test_version_does_not_depend_on_the_survey() -> None:
-    """Who is asked depends on no answer: no number does, and permanent draws go on."""
+    """The survey only decides who is asked, independently of answers: numbers and permanent draws stay the same."""
     plain, sampled = parse_metrics(defined()), parse_metrics(defined(theme='one_of = "looks"\n'))
     assert plain["theme"].version == sampled["theme"].version
     assert from_json(to_json(sampled["theme"]), plain["theme"].version) == plain["theme"]
 
 
 @pytest.mark.parametrize("period", ["week", "once"])
-def test_those_of_one_survey_have_one_period(period: str) -> None:
+def test_metrics_of_one_survey_share_a_period(period: str) -> None:
     looks = f'one_of = "looks"\nperiod = "{period}"\n'
     assert parse_metrics(defined(theme=looks, failed=looks))["theme"].period == period
     with pytest.raises(ParameterError) as caught:

@@ -1,4 +1,4 @@
-"""Public hashing to buckets, computed once more from what the module says."""
+"""Public hashing to buckets, recomputed from the module's documentation."""
 
 import hashlib
 
@@ -18,12 +18,12 @@ def test_a_bucket_is_a_word_of_a_digest_of_level_and_value(value: bytes, level: 
 
 
 def test_rows_and_levels_scatter_values_by_functions_of_their_own() -> None:
-    """Of 4,000 pairs in one bucket of 16 as many share another as chance has it: 250 ± 6 standard deviations of 15.3.
+    """Of 4,000 pairs of values 250 ± 6 standard deviations (15.3) share a bucket of 16, as expected by chance.
 
-    So wrong with probability below 2e-9 each.
+    Each check fails by chance with a probability below 2e-9.
     """
     digests = [[bucket_digest(b"%d" % number, level) for number in range(4_001)] for level in (0, 1)]
     first = [bucket_in(digest, 0, 16) for digest in digests[0]]
     for level, row in ((0, 1), (0, 7), (1, 0), (1, 1)):
         other = [bucket_in(digest, row, 16) for digest in digests[level]]
-        assert abs(sum(one == two for one, two in zip(first, other, strict=True)) - 250) < 92
+        assert abs(sum(bucket == other_bucket for bucket, other_bucket in zip(first, other, strict=True)) - 250) < 92

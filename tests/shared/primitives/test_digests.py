@@ -6,7 +6,7 @@ from pathlib import Path
 from dither_shared.primitives.digests import sha256, shake_256
 
 
-def test_digests_are_those_of_hashlib() -> None:
+def test_digests_equal_hashlibs() -> None:
     for size in (0, 1, 55, 56, 64, 135, 136, 137, 272, 1000):
         data = bytes(place % 251 for place in range(size))
         assert sha256(data).hexdigest() == hashlib.sha256(data).hexdigest()
@@ -14,7 +14,7 @@ def test_digests_are_those_of_hashlib() -> None:
             assert shake_256(data).digest(width) == hashlib.shake_256(data).digest(width)
 
 
-def test_a_client_at_work_does_not_load_openssl(tmp_path: Path) -> None:
+def test_recording_client_does_not_load_openssl(tmp_path: Path) -> None:
     code = (
         "import sys, dither; from pathlib import Path\n"
         "Path('m.toml').write_text('[metrics.a]\\ntype = \"string\"\\nepsilon = 1.0\\n')\n"

@@ -17,11 +17,11 @@ def test_solutions_satisfy_every_equation_exactly(size: int) -> None:
         matrix = [[random.randint(-most, most) for _ in range(size)] for _ in range(size)]
         targets = [random.randint(-most, most) for _ in range(size)]
         try:
-            found = solve(matrix, targets)
+            solution = solve(matrix, targets)
         except ParameterError:
             assert most == 1
             continue
-        sums = [sum(weight * x for weight, x in zip(row, found, strict=True)) for row in matrix]
+        sums = [sum(weight * x for weight, x in zip(row, solution, strict=True)) for row in matrix]
         assert sums == targets
 
 

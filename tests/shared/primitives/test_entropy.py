@@ -19,7 +19,7 @@ PRECISION = 3
 
 
 class Script(Entropy):
-    """An entropy whose bytes are written down."""
+    """An entropy whose bytes are scripted."""
 
     def __init__(self, script: bytes) -> None:
         self.script = script
@@ -32,7 +32,7 @@ class Script(Entropy):
 
 @each(lambda: product(range(4), range(2**PRECISION + 1), range(2**PRECISION + 1)))
 def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: tuple[int, int, int]) -> None:
-    """Over all streams of two lanes of three bits the joint law is the product of threshold/2^3, exactly."""
+    """Over all streams for two lanes of three bits, the joint law is exactly the product of threshold/2^3."""
     marked, high, low = case
     outcomes: Counter[int] = Counter()
     for slices in product(range(4), repeat=PRECISION):
@@ -44,22 +44,22 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
     for bits in range(4):
         chance = Fraction(1)
         for lane in range(2):
-            one = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
-            chance *= one if bits >> lane & 1 else 1 - one
+            threshold = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
+            chance *= threshold if bits >> lane & 1 else 1 - threshold
         assert outcomes[bits] == chance * streams
 
 
 @pytest.mark.parametrize(
     ("word", "chosen"), [(0, 0), (1, 0), (2, 2), (ONE // 2 - 1, 2), (ONE // 2, 3), (ONE - 2, 3), (ONE - 1, 4)]
 )
-def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, chosen: int) -> None:
+def test_choice_occurs_exactly_as_often_as_its_share(word: int, chosen: int) -> None:
     assert Script(word.to_bytes(8, "big")).choice([2, 2, ONE // 2, ONE - 1, ONE]) == chosen
 
 
 @pytest.mark.parametrize(
     ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
 )
-def test_draw_of_probability_0_or_1_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
+def test_certain_draw_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
     assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
 
 
@@ -98,12 +98,12 @@ def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
     assert stream.take(7) + stream.take(1000) + stream.take(0) + stream.take(500) == b"".join(blocks)[:1507]
 
 
-def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None:
+def test_keyed_streams_differ_by_key_and_by_the_parts_of_the_context() -> None:
     contexts = [(b"key",), (b"key", b""), (b"ke", b"y"), (b"key", b"ab"), (b"key", b"a", b"b"), (b"kez", b"ab")]
     assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 
 
-def test_a_keyed_stream_goes_on_where_it_was_whatever_was_taken() -> None:
+def test_keyed_stream_continues_after_reads_of_any_size() -> None:
     whole = KeyedEntropy(b"key", b"a").take(2000)
     for first in (0, 1, 16, 511, 512, 513, 1023, 1024, 1600):
         for second in (0, 1, 300, 400):
@@ -115,24 +115,24 @@ def test_keyed_entropy_shows_no_secret() -> None:
     assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
 
 
-def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_entropy_buffers_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """No byte is drawn ahead, so a forked child can never repeat its parent's noise."""
-    asked: list[int] = []
+    counts: list[int] = []
 
     def urandom(count: int) -> bytes:
-        asked.append(count)
+        counts.append(count)
         return bytes(count)
 
     monkeypatch.setattr(os, "urandom", urandom)
     entropy = SystemEntropy()
     entropy.below(6)
     entropy.bernoulli(5)
-    assert asked == [8, 8]
+    assert counts == [8, 8]
 
 
 @pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
 def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(width: int, size: int) -> None:
-    """Walk every branch of up to three mending steps: all sets must have gathered the same exact probability."""
+    """Walk every branch of up to three repair steps: all sets must have the same exact probability."""
     gathered: dict[int, Fraction] = {}
 
     class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
@@ -189,7 +189,7 @@ def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(wi
 
 @pytest.mark.parametrize(("width", "size", "marked"), [(4, 1, 6), (5, 2, 21), (5, 3, 31), (6, 4, 8)])
 def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int, marked: int) -> None:
-    """Whatever one try keeps: all sets with a marked lane have gathered the same probability, and no others any."""
+    """Within one try all sets with a marked lane have the same probability, and all others none."""
     gathered: dict[int, Fraction] = {}
 
     class Kept(Script):
@@ -213,8 +213,8 @@ def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int
     assert len(set(gathered.values())) == 1
 
 
-def test_a_subset_that_is_refused_is_drawn_anew() -> None:
-    """The first try has both marked lanes, and is refused by a coin; the second has one of them."""
+def test_refused_subset_is_drawn_again() -> None:
+    """The first try has both marked lanes and is refused by a coin; the second has one marked lane."""
 
     class Given(Script):
         def below(self, bound: int) -> int:
@@ -225,12 +225,12 @@ def test_a_subset_that_is_refused_is_drawn_anew() -> None:
             assert (width, size) == (2, 1)
             return self.take(1)[0]
 
-    given = Given(bytes([0, 0b01, 1, 1, 0b10]))
-    assert given.subset_meeting(3, 2, 0b011) == 0b110
-    assert given.script == b""
+    entropy = Given(bytes([0, 0b01, 1, 1, 0b10]))
+    assert entropy.subset_meeting(3, 2, 0b011) == 0b110
+    assert entropy.script == b""
 
 
-def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[bytes] = []
 
     def urandom(count: int) -> bytes:
@@ -248,7 +248,7 @@ def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.Mon
     ]
     assert SystemEntropy().ahead(64).take(40) + SystemEntropy().take(1) == b"\3" * 40 + b"\4"
     keyed = KeyedEntropy(b"key")
-    assert keyed.ahead(64) is keyed, "a stream is the same however it is asked"
+    assert keyed.ahead(64) is keyed, "a keyed stream does not depend on how it is read"
 
 
 def test_a_family_offers_the_streams_of_its_members() -> None:

@@ -20,12 +20,12 @@ def test_prime_powers_and_no_other_numbers_are_recognized() -> None:
 @pytest.mark.parametrize("order", SMALL)
 def test_finite_field_satisfies_the_field_axioms(order: int) -> None:
     space, elements = Field(order), range(order)
-    for one, two, three in product(elements, elements, range(min(order, 5))):
-        assert space.add(one, two) == space.add(two, one)
-        assert space.multiply(one, two) == space.multiply(two, one)
-        left = space.multiply(one, space.add(two, three))
-        assert left == space.add(space.multiply(one, two), space.multiply(one, three))
-        assert space.multiply(space.multiply(one, two), three) == space.multiply(one, space.multiply(two, three))
+    for a, b, c in product(elements, elements, range(min(order, 5))):
+        assert space.add(a, b) == space.add(b, a)
+        assert space.multiply(a, b) == space.multiply(b, a)
+        left = space.multiply(a, space.add(b, c))
+        assert left == space.add(space.multiply(a, b), space.multiply(a, c))
+        assert space.multiply(space.multiply(a, b), c) == space.multiply(a, space.multiply(b, c))
     for element in elements:
         assert space.add(element, space.negative(element)) == 0
         assert space.add(element, 0) == space.multiply(element, 1) == element
@@ -49,8 +49,8 @@ def test_x_is_a_root_of_the_stated_polynomial(order: int) -> None:
     assert field_integers(order, 7) == {"order": order, "lower": space.lower, "length": 7}
 
 
-def test_the_polynomials_are_fixed_for_ever() -> None:
-    """x·x in GF(4) is x + 1, x²·x in GF(8) is x + 1, x·x in GF(9) is 2x + 1; and the powers of x beyond."""
+def test_field_polynomials_never_change() -> None:
+    """x·x in GF(4) is x + 1, x²·x in GF(8) is x + 1, x·x in GF(9) is 2x + 1; likewise the higher powers of x."""
     assert Field(4).multiply(2, 2) == 3
     assert Field(8).multiply(4, 2) == 3
     assert Field(9).multiply(3, 3) == 7

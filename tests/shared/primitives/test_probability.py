@@ -60,9 +60,9 @@ def test_exp_is_bounded_from_both_sides_to_a_hundred_digits(size: Fraction, sign
 @pytest.mark.parametrize(
     "exact", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(7), Fraction(0), Fraction(-2, 3)]
 )
-def test_a_float_above_is_the_least(exact: Fraction) -> None:
-    found = float_above(exact)
-    assert Fraction(math.nextafter(found, -math.inf)) < exact <= Fraction(found)
+def test_float_above_is_the_least_float_not_below(exact: Fraction) -> None:
+    above = float_above(exact)
+    assert Fraction(math.nextafter(above, -math.inf)) < exact <= Fraction(above)
 
 
 def test_float_above_the_largest_is_infinity() -> None:
@@ -103,8 +103,8 @@ def test_number_that_is_no_probability_is_refused(wrong: object) -> None:
         as_probability(wrong, "truth")  # type: ignore[arg-type]
 
 
-def test_settings_of_the_app_change_no_number() -> None:
-    """In a process of its own: whoever imports this later takes a changed default context along."""
+def test_decimal_context_of_the_app_changes_no_number() -> None:
+    """Run in a separate process, because a changed default context would affect every later import."""
     code = """
 import decimal
 decimal.DefaultContext.Emax, decimal.DefaultContext.prec = 1, 3

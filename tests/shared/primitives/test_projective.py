@@ -12,7 +12,7 @@ SPACES = pytest.mark.parametrize(("order", "length"), [(2, 2), (2, 4), (3, 3), (
 
 
 @SPACES
-def test_every_point_owns_as_many_and_two_share_as_many(order: int, length: int) -> None:
+def test_all_points_own_equally_many_points_and_all_pairs_share_equally_many(order: int, length: int) -> None:
     points = Points(order, length)
     hyperplanes = [set(points.hyperplane(point)) for point in range(points.count)]
     assert len(set(map(frozenset, hyperplanes))) == points.count
@@ -21,7 +21,7 @@ def test_every_point_owns_as_many_and_two_share_as_many(order: int, length: int)
 
 
 @SPACES
-def test_a_draw_is_uniform_on_the_hyperplane_and_off_it(order: int, length: int) -> None:
+def test_projective_draw_is_uniform_on_the_hyperplane_and_off_it(order: int, length: int) -> None:
     points, threshold = Points(order, length), ONE // 3
     for point in (0, 1, points.count // 2, points.count - 1):
         law = exact_law(lambda entropy, point=point: points.draw(point, threshold, entropy))  # type: ignore[misc]
@@ -34,7 +34,7 @@ def test_a_draw_is_uniform_on_the_hyperplane_and_off_it(order: int, length: int)
 
 @pytest.mark.parametrize("size", [2, 3, 4, 16384, 65536])
 @pytest.mark.parametrize("order", [2, 3, 4, 53, 256])
-def test_the_length_is_the_least_that_has_room(order: int, size: int) -> None:
+def test_point_length_is_the_least_sufficient_one(order: int, size: int) -> None:
     length = point_length(order, size)
     assert point_count(order, length) >= size
     assert length == 2 or point_count(order, length - 1) < size

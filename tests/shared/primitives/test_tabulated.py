@@ -1,4 +1,4 @@
-"""Tabulated laws draw what is written, and what they tell is found exactly."""
+"""Tabulated laws draw with the written probabilities, and their privacy loss is computed exactly."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from dither_shared.primitives.tabulated import TabulatedLaw, divergence, worst_r
 QUARTER = ONE // 4
 
 
-def test_a_law_has_the_probabilities_that_are_written_down() -> None:
+def test_tabulated_law_has_the_written_probabilities() -> None:
     law = TabulatedLaw((QUARTER, 0, 3 * QUARTER - 1, 1))
     assert list(law.probabilities) == [Fraction(1, 4), 0, Fraction(3, 4) - Fraction(1, ONE), Fraction(1, ONE)]
     assert law.cumulative == (QUARTER, QUARTER, ONE - 1, ONE)
@@ -28,7 +28,7 @@ def test_weights_that_make_no_law_are_refused(weights: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("weights", [[1, 1, 1], [7, 3, 1, 1], [1, 10**30, 2], [5, 5]])
-def test_all_but_the_peak_are_rounded_up_by_less_than_one(weights: list[int]) -> None:
+def test_rounding_a_tabulated_law_raises_all_weights_but_the_peak_by_less_than_one(weights: list[int]) -> None:
     peak = weights.index(max(weights))
     row = TabulatedLaw.rounded(weights, peak).weights
     for place, (weight, whole) in enumerate(zip(weights, row, strict=True)):
@@ -37,7 +37,7 @@ def test_all_but_the_peak_are_rounded_up_by_less_than_one(weights: list[int]) ->
     assert sum(row) == ONE
 
 
-def test_the_worst_ratio_is_over_outcomes_and_pairs() -> None:
+def test_worst_ratio_is_the_maximum_over_outcomes_and_pairs() -> None:
     laws = [TabulatedLaw((QUARTER, 3 * QUARTER, 0)), TabulatedLaw((2 * QUARTER, 2 * QUARTER, 0))]
     assert worst_ratio(laws) == 2
     assert worst_ratio(laws[:1]) == 1
@@ -45,10 +45,10 @@ def test_the_worst_ratio_is_over_outcomes_and_pairs() -> None:
         worst_ratio([*laws, TabulatedLaw((QUARTER, QUARTER, 2 * QUARTER))])
 
 
-def test_divergence_is_the_excess_beyond_the_ratio() -> None:
-    one, other = (3 * QUARTER, QUARTER, 0), (QUARTER, QUARTER, 2 * QUARTER)
-    assert divergence(one, other, Fraction(1)) == Fraction(1, 2)
-    assert divergence(one, other, Fraction(2)) == Fraction(1, 4)
-    assert divergence(one, other, Fraction(3)) == 0
-    assert divergence(other, one, Fraction(1000)) == Fraction(1, 2)  # what only the other can give
-    assert divergence(one, other, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)
+def test_divergence_is_the_excess_over_the_ratio() -> None:
+    first, second = (3 * QUARTER, QUARTER, 0), (QUARTER, QUARTER, 2 * QUARTER)
+    assert divergence(first, second, Fraction(1)) == Fraction(1, 2)
+    assert divergence(first, second, Fraction(2)) == Fraction(1, 4)
+    assert divergence(first, second, Fraction(3)) == 0
+    assert divergence(second, first, Fraction(1000)) == Fraction(1, 2)  # an outcome that only the second law has
+    assert divergence(first, second, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)

@@ -1,4 +1,4 @@
-"""The audit: sound randomizers pass, and randomizers broken in the ways that others were are caught.
+"""The audit: sound randomizers pass, and randomizers with published kinds of faults are caught.
 
 A sound one fails with probability at most 0.001; the seeds here are fixed, so it does so always or never.
 """
@@ -29,7 +29,7 @@ from dither_shared.privacy.audit import Finding, audit, lower_bound, upper_bound
 
 
 def bound(likely: int, unlikely: int, series: int = 2500) -> object:
-    """Return about the bound that an event of so many series gives at a confidence of 0.999."""
+    """Return the approximate bound of an event that was seen in these numbers of series, at a confidence of 0.999."""
     return pytest.approx(math.log(lower_bound(likely, series, 0.9995) / upper_bound(unlikely, series, 0.9995)))
 
 
@@ -53,12 +53,12 @@ def test_sound_randomizer_passes_and_the_attack_finds_half_of_its_loss(name: str
     finding = audit(mechanism, seeded(name), draws=8_000)
     assert finding.passed
     assert finding.declared == mechanism.epsilon
-    assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event tells all
+    assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event attains it
 
 
 @pytest.mark.parametrize("name", ["dithered-response", pytest.param("discrete-laplace", marks=pytest.mark.slow)])
 def test_numbers_are_audited_at_the_ends_of_their_grid(name: str) -> None:
-    """Reports of neighbouring points hardly differ. Slow where the exact scores of a table take most of the time."""
+    """Reports of neighbouring points hardly differ, so the audit needs the ends. Exact scores of a table are slow."""
     finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=8_000)
     assert finding.passed
     assert finding.lower_bound > 0.5
@@ -138,7 +138,7 @@ def test_a_report_that_lists_the_true_value_first_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("place", "event"), [(0, "first byte"), (-1, "last byte")])
-def test_a_byte_that_tells_is_caught_wherever_no_marked_cell_is(place: int, event: str) -> None:
+def test_leaking_byte_without_a_marked_cell_is_caught(place: int, event: str) -> None:
     sound = OptimizedUnary.calibrate(24, 1.0)
     assert sound.row_format.payload_bytes == 3
     finding = audit(ByteThatTells(size=24, raised=sound.raised, place=place), seeded(event), draws=2_000)
@@ -170,7 +170,7 @@ def test_audit_of_too_few_draws_is_refused(draws: int, reports: int) -> None:
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(2, 1), (18, 9)])
-def test_one_series_in_each_half_tells_nothing(draws: int, reports: int) -> None:
+def test_audit_of_one_series_per_half_has_bound_zero(draws: int, reports: int) -> None:
     finding = audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
     assert finding.lower_bound == 0.0
 
@@ -182,11 +182,11 @@ class Dictated(RandomizedResponse):
 
 
 class Dictation(Entropy):
-    """Symbols in a row, by their counts, of one input and of the other; twice, for both halves."""
+    """Symbols by their counts: of the first input, then of the second; twice, for both halves."""
 
-    def __init__(self, one: dict[int, int], other: dict[int, int]) -> None:
+    def __init__(self, first: dict[int, int], second: dict[int, int]) -> None:
         self._rows = iter(
-            2 * b"".join(bytes([symbol]) * count for row in (one, other) for symbol, count in row.items())
+            2 * b"".join(bytes([symbol]) * count for row in (first, second) for symbol, count in row.items())
         )
 
     def take(self, count: int) -> bytes:
@@ -194,11 +194,11 @@ class Dictation(Entropy):
 
 
 @pytest.mark.parametrize(("often", "chosen"), [(500, "2"), (502, "3")])
-def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often: int, chosen: str) -> None:
-    """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 speaks clearer if true.
+def test_audit_chooses_an_event_at_a_level_corrected_for_all_tried_events(often: int, chosen: str) -> None:
+    """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 is stronger evidence if real.
 
-    Of 11 events (three symbols as first byte, last byte and payload, and two scores) each is held to a failure of
-    (1 - 0.999) / 22². Of one event less 3 is chosen for 500 too; of one more, 2 for 502 too.
+    Each of 11 events (three symbols as first byte, last byte and payload, and two scores) may fail with probability
+    (1 - 0.999) / 22². With one event less, 3 is chosen for 500 too; with one more, 2 is chosen for 502 too.
     """
     mechanism = Dictated.calibrate(5, 1.0)
     finding = audit(
@@ -212,8 +212,8 @@ def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often
 
 
 @pytest.mark.parametrize(("often", "chosen"), [(574, "2"), (575, "3")])
-def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, chosen: str) -> None:
-    """Of 75 only 64, and two scores; those of 22 symbols are seen more often than symbol 3, and tell little."""
+def test_audit_tries_the_events_whose_counts_differ_most(often: int, chosen: str) -> None:
+    """Of 75 events 64 and two scores are tried; 22 symbols are more frequent than symbol 3 but reveal little."""
     few, more = dict.fromkeys(range(5, 27), 63), dict.fromkeys(range(5, 27), 86)
     finding = audit(
         Dictated.calibrate(27, 1.0),
@@ -223,8 +223,8 @@ def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, cho
     assert finding.event.split()[-1] == chosen
 
 
-def test_what_delta_allows_is_no_loss() -> None:
-    """The bound is that of an event that is rarer by δ."""
+def test_audit_bound_deducts_delta() -> None:
+    """The bound is that of an event whose probability is lower by δ."""
     mechanism = Dictated.calibrate(5, 1.0)
     object.__setattr__(mechanism, "delta", Fraction(1, 100))
     finding = audit(mechanism, Dictation({0: 1000, 2: 1490, 3: 10}, {0: 500, 2: 2000}), draws=5000)
@@ -234,7 +234,7 @@ def test_what_delta_allows_is_no_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "event"),
+    ("first", "second", "event"),
     [
         ({0: 1000, 2: 1500}, {0: 500, 2: 2000}, "score >= 1"),
         ({1: 500, 2: 2000}, {1: 1000, 2: 1500}, "score <= -1"),
@@ -242,11 +242,11 @@ def test_what_delta_allows_is_no_loss() -> None:
         ({1: 2000, 2: 500}, {1: 1500, 2: 1000}, "score >= 0"),
     ],
 )
-def test_the_score_speaks_for_what_one_input_marks_and_against_what_the_other_does(
-    one: dict[int, int], other: dict[int, int], event: str
+def test_audit_score_adds_one_inputs_cells_and_subtracts_the_others(
+    first: dict[int, int], second: dict[int, int], event: str
 ) -> None:
     """Inputs 0 and 1 are compared: their symbols count 1 and -1, all others 0."""
-    finding = audit(Dictated.calibrate(5, 1.0), Dictation(one, other), draws=5000)
+    finding = audit(Dictated.calibrate(5, 1.0), Dictation(first, second), draws=5000)
     assert finding.event == event
     assert finding.lower_bound == bound(1000, 500)
 
@@ -262,10 +262,8 @@ class DictatedBits(Rappor):
 
 @pytest.mark.parametrize("other", [0b0000, 0b0001, 0b0010, 0b0111, 0b1011, 0b1111, 0b1000, 0b0100])
 @pytest.mark.parametrize(("marked", "event"), [(0b0011, "score >= 1"), (0b1100, "score <= -1")])
-def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_the_other(
-    marked: int, event: str, other: int
-) -> None:
-    """Whatever the other four bits are; 16 rows of each sort, so that no row tells as much as its sort."""
+def test_audit_assigns_a_row_with_all_cells_of_only_one_input_to_it(marked: int, event: str, other: int) -> None:
+    """The other four bits do not matter; each sort has 16 rows, so that no single row reveals as much as its sort."""
     often, seldom = (
         {high << 4 | low: count for high in range(16) for low, count in ((marked, telling), (other, 160 - telling))}
         for telling in (100, 50)
@@ -280,7 +278,7 @@ def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_
 
 @dataclass(frozen=True, kw_only=True)
 class FarApart(Rappor):
-    """All strings mark the same cells in every cohort, but for the last that is tried, in the last."""
+    """All strings mark the same cells in every cohort, except the last string that is tried, in the last cohort."""
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         return (2, 3) if (item, cohort) == (b"39", 3) else (1, 2) if item == b"1" else (0, 1)
@@ -291,7 +289,7 @@ class FarApart(Rappor):
 
 @dataclass(frozen=True, kw_only=True)
 class ThirdOfMany(OptimizedUnary):
-    """Only the third value marks a cell."""
+    """A mechanism of which only the third value marks a cell."""
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         return (0,) if item == 2 else ()
@@ -313,28 +311,28 @@ class OneValueRemembered(OptimizedUnary):
         return (permanent if item == 0 and permanent is not None else entropy).take(1)
 
 
-def test_two_reports_tell_whether_they_are_the_same() -> None:
+def test_audit_compares_whether_two_reports_are_equal() -> None:
     finding = audit(OneValueRemembered(size=8, raised=Fraction(1, 4)), seeded("twice"), draws=4_000, reports=2)
     assert not finding.passed
     assert finding.event.startswith("distinct reports")
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(4_000, 1), (4_000, 3), (9_000, 1_500)])
-def test_progress_is_told_of_about_a_thousand_reports_at_a_time(draws: int, reports: int) -> None:
-    told: list[int] = []
-    audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=told.append)
-    (each,) = set(told)
+def test_audit_progress_is_reported_about_every_thousand_reports(draws: int, reports: int) -> None:
+    progress: list[int] = []
+    audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=progress.append)
+    (each,) = set(progress)
     assert 1000 - reports < each <= max(1000, reports)
-    assert 2 * draws - 4 * each < sum(told) <= 2 * draws
+    assert 2 * draws - 4 * each < sum(progress) <= 2 * draws
 
 
-@pytest.mark.parametrize(("found", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
-def test_a_loss_passes_up_to_the_declared_one(found: float, passed: bool) -> None:
-    assert Finding("x", 1, 1.0, found, 0.999, 100, "score >= 1").passed == passed
+@pytest.mark.parametrize(("loss", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
+def test_audit_passes_up_to_the_declared_loss(loss: float, passed: bool) -> None:
+    assert Finding("x", 1, 1.0, loss, 0.999, 100, "score >= 1").passed == passed
 
 
-def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> None:
-    dictation = Dictation({0: 600, 1: 900, 3: 1000}, {0: 600, 1: 1300, 3: 600})  # the scores tell less than symbol 3
+def test_audit_at_extreme_confidence_still_chooses_the_best_event() -> None:
+    dictation = Dictation({0: 600, 1: 900, 3: 1000}, {0: 600, 1: 1300, 3: 600})  # the scores reveal less than symbol 3
     finding = audit(Dictated.calibrate(5, 1.0), dictation, draws=5000, confidence=1 - 1e-14)
     assert finding.event == "first byte 3"
     assert finding.lower_bound > 0.04
@@ -344,7 +342,7 @@ def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> 
     ("successes", "trials"),
     [(0, 1), (1, 1), (0, 10), (3, 10), (9, 10), (10, 10), (5_000, 10**6), (499_000, 10**6), (10**6 - 1, 10**6)],
 )
-def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int) -> None:
+def test_audit_bounds_equal_clopper_and_pearsons(successes: int, trials: int) -> None:
     exact = stats.binomtest(successes, trials).proportion_ci(0.998, method="exact")
     assert lower_bound(successes, trials, 0.999) == pytest.approx(exact.low, rel=1e-9, abs=1e-12)
     assert upper_bound(successes, trials, 0.999) == pytest.approx(exact.high, rel=1e-9)

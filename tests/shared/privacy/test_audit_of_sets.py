@@ -1,4 +1,4 @@
-"""The audit of sets: sound randomizers pass, and what leaks of more than one value is caught."""
+"""The audit of sets: sound randomizers pass, and joint leaks of several values are caught."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ def test_memoised_reports_of_sets_pass_at_the_loss_of_a_series(name: str) -> Non
 
 @dataclass(frozen=True, kw_only=True)
 class EachBitByItself(SetResponse):
-    """The whole of ε for each bit of the window: what they tell together is more."""
+    """A mechanism that spends the whole ε for each bit of the window, so that all bits together reveal more."""
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         chance = int(self.p * (1 << 64))
@@ -34,14 +34,14 @@ class EachBitByItself(SetResponse):
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesWithoutDummies(PrivSet):
-    """A small set marks fewer cells, and its size shows."""
+    """A mechanism in which a small set marks fewer cells, so that its size shows."""
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         return tuple(cell for cell in super().marked(item, cohort) if cell < self.size) or (self.size,)
 
 
-def test_bits_that_each_spend_all_are_caught_together() -> None:
-    """A bit of p = 0.81 alone tells ln(p/q) = 1.4."""
+def test_bits_that_each_spend_the_whole_epsilon_are_caught() -> None:
+    """A single bit of p = 0.81 has the loss ln(p/q) = 1.4."""
     sound = SetResponse.calibrate(6, 2.0, window=2)
     broken = EachBitByItself(size=6, window=2, truth=sound.truth)
     assert audit(sound, seeded("bits"), draws=8_000).passed

@@ -1,4 +1,4 @@
-"""What an epsilon means, in numbers and in words."""
+"""The meaning of an epsilon, in numbers and in words."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ def test_composition_adds_up_and_never_rounds_down() -> None:
     assert Fraction(group(0.1, 3)) >= 3 * Fraction(0.1)
 
 
-def test_of_questions_of_which_each_person_answers_one_the_dearest_counts() -> None:
+def test_composition_of_a_survey_is_its_most_expensive_question() -> None:
     assert parallel([0.5, 2.0, 1.0]) == 2
     assert parallel([]) == 0
     assert Fraction(parallel([Fraction(1, 3), Fraction(1, 10)])) >= Fraction(1, 3)
@@ -35,7 +35,7 @@ def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None
         assert high == pytest.approx(prior * truth / yes)
         assert low == pytest.approx(prior * (1 - truth) / no)
     for prior, bounds in ((0.0, (0.0, 0.0)), (0.5, (0.0, 1.0)), (1.0, (1.0, 1.0))):
-        assert posterior_bounds(1_000.0, prior) == bounds, "of so great a loss e^-ε is 0"
+        assert posterior_bounds(1_000.0, prior) == bounds, "for so large a loss e^-ε is 0"
 
 
 def test_odds_of_each_mechanism_in_words() -> None:

@@ -1,4 +1,4 @@
-"""Crossings: what is read of a definition and of an answer, and what a version depends on."""
+"""Crossings: reading a definition and an answer, and what a version depends on."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ epsilon = 2.0
 
 
 def crossed(cross: str, more: str = "") -> Metric:
-    """Return a metric that crosses, in a file with others."""
+    """Return the crossing metric of a file with other metrics."""
     return parse_metrics(f'{AXES}\n[metrics.both]\ntype = "cross"\ncross = {cross}\nepsilon = 1.0\n{more}')["both"]
 
 
@@ -66,7 +66,7 @@ def test_crossing_asks_for_all_pairs_with_the_first_axis_slowest() -> None:
         ({str(n): n for n in range(17)}, 4, True, True),
     ],
 )
-def test_an_answer_is_a_dict_or_a_pair_and_what_is_missing_goes_to_the_catch_all(
+def test_crossing_takes_a_dict_or_a_pair_and_a_missing_answer_is_the_catch_all(
     value: object, item: int, outside: bool, mistake: bool
 ) -> None:
     assert BOTH.answers.encode(value)[:3] == (item, outside, mistake)
@@ -124,8 +124,8 @@ def test_the_version_depends_on_names_kinds_order_and_answers(cross: str) -> Non
 def test_stored_crossing_is_read_back_without_the_other_metrics() -> None:
     for metric in (BOTH, crossed('{theme = {values = ["b / a"], other = "rest"}, failed = {type = "boolean"}}')):
         text = to_json(metric)
-        read = from_json(text, metric.version)
-        assert (read, read.version, to_json(read)) == (metric, metric.version, text)
+        metric_read = from_json(text, metric.version)
+        assert (metric_read, metric_read.version, to_json(metric_read)) == (metric, metric.version, text)
         assert json.loads(text)["cross"][1] == {"name": "failed", "type": "boolean"}
 
 

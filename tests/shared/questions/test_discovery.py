@@ -1,4 +1,4 @@
-"""Questions whose answers nobody lists: how a definition says them, and how a text is spelled."""
+"""Questions whose answers are not listed: their definition, and the spelling of a text as symbols."""
 
 import pytest
 
@@ -9,14 +9,14 @@ from shared import odd
 USUAL = 'alphabet = "a-z0-9._-", length = 12'
 
 
-def asked(discover: str = USUAL, more: str = "epsilon = 1.0") -> Metric:
+def metric_of(discover: str = USUAL, more: str = "epsilon = 1.0") -> Metric:
     return parse_metrics(f'[metrics.crash]\ntype = "string"\ndiscover = {{{discover}}}\n{more}')["crash"]
 
 
 def question(discover: str = USUAL) -> DiscoveryQuestion:
-    one = asked(discover).question
-    assert isinstance(one, DiscoveryQuestion)
-    return one
+    discovery = metric_of(discover).question
+    assert isinstance(discovery, DiscoveryQuestion)
+    return discovery
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_an_alphabet_is_read_as_in_a_class_of_a_regular_expression(
 ) -> None:
     assert characters_of(alphabet) == "".join(sorted(characters))
     assert canonical(characters_of(alphabet)) == written
-    assert characters_of(written) == characters_of(alphabet), "what is written is read again"
+    assert characters_of(written) == characters_of(alphabet), "the written form is read back"
 
 
 @pytest.mark.parametrize("alphabet", ["", "z-a", "\n", "a\u2026", "\u2000-\u2030", "\ud800", "\x00-\x7f", "a-\uffff"])
@@ -47,25 +47,25 @@ def test_an_alphabet_that_cannot_be_is_refused(alphabet: str) -> None:
     assert refused.value.place == "alphabet"
 
 
-def test_one_question_has_one_version_however_it_is_written() -> None:
-    one = asked()
-    assert asked('length = 12, alphabet = "_.0-9a-z-"').version == one.version
-    assert asked(f"{USUAL}, fold = false").version == one.version
+def test_discovery_has_one_version_for_all_equivalent_definitions() -> None:
+    metric = metric_of()
+    assert metric_of('length = 12, alphabet = "_.0-9a-z-"').version == metric.version
+    assert metric_of(f"{USUAL}, fold = false").version == metric.version
     others = {
-        asked(f"{USUAL}, fold = true").version,
-        asked('alphabet = "a-z0-9._", length = 12').version,
-        asked('alphabet = "a-z0-9._-", length = 11').version,
-        asked(more="epsilon = 1.5").version,
-        asked(more="epsilon = 1.0\npermanent_epsilon = 2.0").version,
-        asked(more="epsilon = 1.0\nbuckets = 4096").version,
+        metric_of(f"{USUAL}, fold = true").version,
+        metric_of('alphabet = "a-z0-9._", length = 12').version,
+        metric_of('alphabet = "a-z0-9._-", length = 11').version,
+        metric_of(more="epsilon = 1.5").version,
+        metric_of(more="epsilon = 1.0\npermanent_epsilon = 2.0").version,
+        metric_of(more="epsilon = 1.0\nbuckets = 4096").version,
     }
-    assert len(others | {one.version}) == 7
-    assert isinstance(one.mechanism, PrefixSketch)
-    assert one.mechanism.levels[-1] == 12
+    assert len(others | {metric.version}) == 7
+    assert isinstance(metric.mechanism, PrefixSketch)
+    assert metric.mechanism.levels[-1] == 12
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "outside"),
+    ("answer", "text", "outside"),
     [
         ("", "", False),
         ("a-b_c.0", "a-b_c.0", False),
@@ -83,42 +83,42 @@ def test_one_question_has_one_version_however_it_is_written() -> None:
         (True, "true", False),
     ],
 )
-def test_a_text_is_spelled_cut_or_left_out_and_that_is_told(given: object, text: str, outside: bool) -> None:
-    one = question()
-    encoded = one.answers(asked().mechanism).encode(given)
+def test_text_is_spelled_or_cut_or_marked_as_outside(answer: object, text: str, outside: bool) -> None:
+    names = question()
+    encoded = names.answers(metric_of().mechanism).encode(answer)
     assert isinstance(encoded.item, bytes)
-    assert (one.text(encoded.item), encoded.outside, encoded.mistake) == (text, outside, False)
+    assert (names.text(encoded.item), encoded.outside, encoded.mistake) == (text, outside, False)
     assert len(encoded.item) == 12
 
 
-def test_symbols_are_places_in_the_alphabet_ends_fill_up_and_nothing_is_behind_them() -> None:
-    one = question('alphabet = "ba-c", length = 4')
-    encode = one.answers(asked().mechanism).encode
-    assert (one.characters, one.symbols, one.ends) == ("abc", b"\1\2\3", b"\0\4")
-    items = [encode(given).item for given in ("", "b", "abca", "abcab", "abx", "x")]
+def test_symbols_are_alphabet_positions_padded_by_end_symbols() -> None:
+    names = question('alphabet = "ba-c", length = 4')
+    encode = names.answers(metric_of().mechanism).encode
+    assert (names.characters, names.symbols, names.ends) == ("abc", b"\1\2\3", b"\0\4")
+    items = [encode(answer).item for answer in ("", "b", "abca", "abcab", "abx", "x")]
     assert items == [bytes(4), b"\2\0\0\0", b"\1\2\3\1", b"\1\2\3\4", b"\4\0\0\0", b"\4\0\0\0"]
     for item in items:
         assert isinstance(item, bytes)
-        behind = item.lstrip(one.symbols)
-        assert set(behind[:1]) <= set(one.ends)
+        behind = item.lstrip(names.symbols)
+        assert set(behind[:1]) <= set(names.ends)
         assert not any(behind[1:])
-    assert one.text(b"\1\2") == "ab", "a prefix"
-    single = question('alphabet = "abc", length = 1').answers(asked().mechanism).encode
-    assert [single(given).item for given in ("", "c", "ab", "x")] == [b"\0", b"\3", b"\4", b"\4"]
+    assert names.text(b"\1\2") == "ab", "a prefix"
+    single = question('alphabet = "abc", length = 1').answers(metric_of().mechanism).encode
+    assert [single(answer).item for answer in ("", "c", "ab", "x")] == [b"\0", b"\3", b"\4", b"\4"]
 
 
-def test_capitals_are_folded_where_it_is_said_and_those_of_ascii_alone() -> None:
-    one = question('alphabet = "a-z", length = 8, fold = true')
-    encode = one.answers(asked().mechanism).encode
-    assert [one.text(encode(given).item) for given in ("Export", "EXPORT", "\u0130a", "\u212a", "\u00c4")] == [  # type: ignore[arg-type]
+def test_fold_lowers_ascii_capitals_only() -> None:
+    names = question('alphabet = "a-z", length = 8, fold = true')
+    encode = names.answers(metric_of().mechanism).encode
+    assert [names.text(encode(answer).item) for answer in ("Export", "EXPORT", "\u0130a", "\u212a", "\u00c4")] == [  # type: ignore[arg-type]
         *("export", "export"),
         *("\u2026",) * 3,
     ]
 
 
-def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
-    one = question()
-    encode = one.answers(asked().mechanism).encode
+def test_no_object_raises_and_invalid_answers_are_the_overflow_symbol() -> None:
+    names = question()
+    encode = names.answers(metric_of().mechanism).encode
     for value in (*odd.NO_ANSWERS, *odd.TRUE, *odd.FALSE, *odd.NEITHER):
         encoded = encode(value)
         assert isinstance(encoded.item, bytes)
@@ -152,25 +152,25 @@ def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
 )
 def test_impossible_discoveries_are_refused_by_key(discover: str, more: str, message: str) -> None:
     if not message:
-        assert asked(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
+        assert metric_of(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
         return
     with pytest.raises(ParameterError, match=message.replace(".", r"\.")):
-        asked(discover, f"epsilon = 1.0\n{more}")
+        metric_of(discover, f"epsilon = 1.0\n{more}")
 
 
 def test_report_and_odds_of_a_discovery_in_words() -> None:
-    metric = asked()
-    one, sketch = metric.question, metric.mechanism
-    words = [one.reading(sketch, Report(cohort, sketch.row_format.symbol(7))) for cohort in (0, 2, 19, 21)]
+    metric = metric_of()
+    names, sketch = metric.question, metric.mechanism
+    words = [names.reading(sketch, Report(cohort, sketch.row_format.symbol(7))) for cohort in (0, 2, 19, 21)]
     fits = "a report fits your text 48 times in 100, any other text 25 times"
     assert words[0] == f"it reports on the first 3 characters of the text alone; {fits}"
     assert words[1] == f"it reports on the first 4 characters of the text alone; {fits}"
     assert words[2] == words[3] == f"it reports on all of the text; {fits}"
-    assert one.odds(sketch) == (
+    assert names.odds(sketch) == (
         "a report covers the beginning of your text, or of all of it; "
         "somebody who thought two answers equally likely is at most 73 in 100 sure after one report"
     )
-    assert one.words() == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
+    assert names.words() == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,14 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
         ('alphabet = "a-zA-Z0-9/:._-", length = 32', 1.0, ["discover.length"]),
     ],
 )
-def test_advice_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: float, keys: list[str]) -> None:
-    metric = asked(discover, f"epsilon = {epsilon}")
+def test_lint_advises_a_discovery_on_capitals_and_the_least_findable_share(
+    discover: str, epsilon: float, keys: list[str]
+) -> None:
+    metric = metric_of(discover, f"epsilon = {epsilon}")
     assert [advice.partition(":")[0] for advice in metric.question.advice(metric.mechanism)] == keys
 
 
-def test_a_string_is_asked_by_the_mechanism_that_has_all_its_parameters() -> None:
+def test_mechanism_of_a_string_follows_from_its_parameters() -> None:
     def mechanism(more: str) -> str:
         metric = parse_metrics(f'[metrics.a]\ntype = "string"\n{more}')["a"]
         assert isinstance(metric.question, StringQuestion)

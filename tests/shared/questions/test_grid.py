@@ -1,4 +1,4 @@
-"""From a number to its place and back, against exact fractions and decimals of many digits."""
+"""Places of numbers and values of places, compared with exact fractions and decimals of many digits."""
 
 import math
 import pickle
@@ -55,24 +55,24 @@ def place(grid: Grid, x: float) -> Fraction:
 
 
 @given(grids, doubles)
-def test_any_double_has_its_place(grid: Grid, x: float) -> None:
+def test_grid_places_any_double_exactly(grid: Grid, x: float) -> None:
     assert place(grid, x) == pytest.approx(exact(grid, x), abs=1e-9 * (1 + grid.log))
 
 
 @given(grids, st.floats(0, 1))
-def test_a_double_between_the_ends_has_its_place(grid: Grid, share: float) -> None:
+def test_grid_places_a_double_between_its_ends_exactly(grid: Grid, share: float) -> None:
     x = grid.low * (1 - share) + grid.high * share
     assert place(grid, x) == pytest.approx(exact(grid, x), abs=1e-9 * (1 + grid.log))
 
 
 @given(grids, doubles, doubles)
-def test_a_larger_number_has_no_smaller_place(grid: Grid, one: float, other: float) -> None:
-    lower, upper = sorted((one, other))
+def test_place_on_a_grid_never_falls_with_the_number(grid: Grid, first: float, second: float) -> None:
+    lower, upper = sorted((first, second))
     assert place(grid, lower) <= place(grid, upper)
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_ends_are_the_first_and_the_last_point_and_what_is_beyond_counts_there(grid: Grid) -> None:
+def test_numbers_at_or_beyond_an_end_of_a_grid_take_the_end_point(grid: Grid) -> None:
     last = grid.points - 1
     assert grid.answers.place(grid.low) == (0, 0, False)
     assert grid.answers.place(grid.high) == (last, 0, False)
@@ -85,21 +85,21 @@ def test_ends_are_the_first_and_the_last_point_and_what_is_beyond_counts_there(g
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_the_value_of_a_place_has_that_place(grid: Grid) -> None:
+def test_grid_places_the_value_of_a_place_at_that_place(grid: Grid) -> None:
     last = grid.points - 1
     assert (grid.value(0), grid.value(last)) == (grid.low, grid.high)
     for part in (0.0, 0.013, 0.25, 1 / 3, 0.5, 0.9, 1.0):
         assert float(place(grid, grid.value(part * last))) == pytest.approx(part * last, abs=1e-6)
 
 
-def test_whole_numbers_on_their_points_stay_there() -> None:
+def test_whole_numbers_on_grid_points_keep_their_value() -> None:
     for points in (65, 129):
         grid = Grid(0, 64, False, points)
         for number in range(65):
             assert grid.answers.place(float(number)) == (number * (points - 1) // 64, 0, False)
 
 
-def test_grids_are_equal_by_what_defines_them_and_can_be_sent() -> None:
+def test_grids_are_compared_by_their_definition_and_can_be_pickled() -> None:
     grid = Grid(1, 60, True, 129)
     assert grid == Grid(1.0, 60.0, True, 129) == pickle.loads(pickle.dumps(grid))  # noqa: S301 - our own bytes
     assert hash(grid) == hash(Grid(1.0, 60.0, True, 129))

@@ -1,4 +1,4 @@
-"""Questions of numbers: what is a number, which point it has, and what a user and a developer are told."""
+"""Questions of numbers: reading a number, its point, and the texts for users and developers."""
 
 import math
 from decimal import Decimal
@@ -18,26 +18,13 @@ from dither_shared import (
     parse_metrics,
 )
 from dither_shared.plain import type_name
-from dither_shared.primitives.entropy import Entropy
 from shared import odd
+from shared.primitives.test_entropy import Script
 
 TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
-"""A point for each tenth of a range of 10."""
+"""A mechanism with a point for each tenth of a range of 10."""
 
 ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
-
-
-class Fixed(Entropy):
-    """Hands out the bytes that it is given, once."""
-
-    def __init__(self, drawn: bytes) -> None:
-        self.drawn = drawn
-
-    def take(self, count: int) -> bytes:
-        taken, self.drawn = self.drawn[:count], self.drawn[count:]
-        if len(taken) < count:
-            raise AssertionError("out of entropy")
-        return taken
 
 
 @pytest.mark.parametrize(
@@ -51,30 +38,30 @@ class Fixed(Entropy):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_number_has_its_place_whatever_its_type(value: object) -> None:
-    found = ANSWERS.encode(value)
-    assert found[1:3] == (False, False)
-    assert isinstance(found.item, int)
-    assert found.item + (found.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
+def test_number_of_any_type_has_the_same_place(value: object) -> None:
+    encoded = ANSWERS.encode(value)
+    assert encoded[1:3] == (False, False)
+    assert isinstance(encoded.item, int)
+    assert encoded.item + (encoded.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.02, 3.456, 9.999, 10.0])
 def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(value: float) -> None:
     """Every word below the rest rounds up, and no other: the chance is exactly rest/2^64."""
-    found = ANSWERS.encode(value)
-    assert isinstance(found.item, int)
-    assert found.rest is not None
-    words = {found.rest - 1: 1, found.rest: 0, 0: int(found.rest > 0), 2**64 - 1: 0}
+    encoded = ANSWERS.encode(value)
+    assert isinstance(encoded.item, int)
+    assert encoded.rest is not None
+    words = {encoded.rest - 1: 1, encoded.rest: 0, 0: int(encoded.rest > 0), 2**64 - 1: 0}
     for word, up in words.items():
         if word >= 0:
-            assert found.rounded(Fixed(word.to_bytes(8, "big"))) == found.item + up
-    assert found.item + Fraction(found.rest, 2**64) == pytest.approx(Fraction(10 * value))
+            assert encoded.rounded(Script(word.to_bytes(8, "big"))) == encoded.item + up
+    assert encoded.item + Fraction(encoded.rest, 2**64) == pytest.approx(Fraction(10 * value))
 
 
-def test_a_device_has_no_generator_to_ask_for_what_is_no_number() -> None:
-    """Other answers take no byte: their reports are drawn as before."""
+def test_rounding_an_answer_that_is_no_number_draws_no_byte() -> None:
+    """Other answers draw no byte for rounding, so their reports are drawn as before."""
     boolean = parse_metrics('[metrics.m]\ntype = "boolean"\nepsilon = 1\n')["m"]
-    assert boolean.answers.encode(True).rounded(Fixed(b"")) == 1
+    assert boolean.answers.encode(True).rounded(Script(b"")) == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +88,7 @@ def test_a_number_beyond_an_end_counts_as_that_end(value: object, point: int) ->
     ]
 
 
-def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
+def test_answer_that_is_no_number_is_a_mistake_and_counts_as_the_minimum() -> None:
     numbers = {id(value) for value in odd.NO_ANSWERS if isinstance(value, Decimal)}
     others = [value for value in odd.NO_ANSWERS if id(value) not in numbers]
     nan = [math.nan, np.float64("nan"), Decimal("nan"), Decimal("snan")]
@@ -109,17 +96,17 @@ def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
         assert ANSWERS.encode(value) == (0, True, True, 0), type_name(value)
 
 
-def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
+def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
     head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
-    one = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
-    assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == one.version
+    metric = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
+    assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == metric.version
     others = ["low = 0.5\nhigh = 61", "low = 0.25\nhigh = 60", "low = 0.5\nhigh = 60\nlog = true"]
     for unit in ("x" * 33, "s\n", "\x1b[2J", "\u202e"):
         with pytest.raises(ParameterError, match="unit: not a word"):
             NumberQuestion(0, 60, unit=unit)
     versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
-    assert len(versions - {one.version}) == 3
-    assert one.question.words() == "a number from 0.5 to 60 s"
+    assert len(versions - {metric.version}) == 3
+    assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
 
 
@@ -176,10 +163,8 @@ def test_report_of_a_number_in_words(question: NumberQuestion, row: tuple[int, i
 
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("log", [False, True])
-def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_it_stands_for(
-    name: str, log: bool
-) -> None:
-    """The numbers that may be rounded to a point of the cell lie between what is said, which is rounded."""
+def test_text_of_a_number_report_states_the_range_of_answers_it_covers(name: str, log: bool) -> None:
+    """The numbers that may be rounded to a point of the cell lie within the stated, rounded range."""
     mechanism, question = usual(name, resolution=4), NumberQuestion(2, 1000, log, "s")
     grid = question.grid(mechanism)
     for cohort in range(mechanism.cohorts):
@@ -221,5 +206,5 @@ def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_
     ],
 )
 def test_advice_on_unit_type_and_logarithm(question: NumberQuestion, keys: list[str]) -> None:
-    found = question.advice(DitheredResponse.calibrate(None, 1.0))
-    assert [finding.partition(":")[0] for finding in found] == keys
+    advice = question.advice(DitheredResponse.calibrate(None, 1.0))
+    assert [finding.partition(":")[0] for finding in advice] == keys

@@ -1,4 +1,4 @@
-"""What an answer means to each kind of question: every object has an item, and few are mistakes."""
+"""The item of an answer for each kind of question: every object has one, and few are mistakes."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from dither_shared.plain import type_name
 from shared import odd
 
 BOOLEAN, CHOICE, STRING = (
-    question.answers(RandomizedResponse.calibrate(2, 1.0))  # no answer is read by it
+    question.answers(RandomizedResponse.calibrate(2, 1.0))  # reading an answer never calls it
     for question in (BooleanQuestion(), ChoiceQuestion(("1", "1.5", "true", "dark")), StringQuestion())
 )
 
@@ -21,12 +21,12 @@ def test_every_spelling_of_true_and_false_is_read(values: list[object], item: in
         assert BOOLEAN.encode(value)[:3] == (item, False, False), type_name(value)
 
 
-def test_what_is_neither_true_nor_false_is_a_mistake_and_still_has_an_item() -> None:
+def test_answer_neither_true_nor_false_is_a_mistake_with_an_item() -> None:
     for value in (*odd.NEITHER, *odd.NO_ANSWERS):
         assert BOOLEAN.encode(value)[:3] == (0, True, True), type_name(value)
 
 
-def test_what_is_no_answer_is_a_mistake_for_every_question() -> None:
+def test_invalid_answer_is_a_mistake_for_every_question() -> None:
     for value in odd.NO_ANSWERS:
         assert CHOICE.encode(value)[:3] == (4, True, True), type_name(value)
         assert STRING.encode(value)[:3] == (b"", True, True), type_name(value)
@@ -53,7 +53,7 @@ TEXTS: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("value", "text"), TEXTS, ids=map(str, range(len(TEXTS))))
-def test_a_listed_value_is_known_by_its_text_and_a_string_is_that_text(value: object, text: str) -> None:
+def test_listed_value_is_recognized_by_its_text_and_a_string_is_its_text(value: object, text: str) -> None:
     assert CHOICE.encode(value)[:3] == (("1", "1.5", "true", "dark").index(text), False, False)
     assert STRING.encode(value)[:3] == (text.encode(), False, False)
 
@@ -75,7 +75,7 @@ OUTSIDE: list[tuple[object, bytes]] = [
 
 
 @pytest.mark.parametrize(("value", "item"), OUTSIDE, ids=map(str, range(len(OUTSIDE))))
-def test_another_text_is_outside_a_list_and_no_mistake(value: object, item: bytes) -> None:
+def test_unlisted_text_is_outside_and_no_mistake(value: object, item: bytes) -> None:
     assert CHOICE.encode(value)[:3] == (4, True, False)
     assert STRING.encode(value)[:3] == (item, False, False)
 

@@ -1,4 +1,4 @@
-"""Selections: which set an answer becomes, what is told of it, and what is said about it in words."""
+"""Selections: the set of an answer, its mistakes, and the texts about it."""
 
 from collections import UserList
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Text(str):
 
 
 class Loud(list[str]):
-    """A list that runs code of the app's wherever it can."""
+    """A list that runs code of the app wherever it can."""
 
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("code of the app")
@@ -75,7 +75,7 @@ def test_collection_of_listed_values_is_encoded_as_a_set(value: object, item: in
 @pytest.mark.parametrize(
     ("value", "item"), [(["export", "exprot"], 1), (["Export"], 0), (["exprot", "print"], 4), ([""], 0), ({4, 3}, 8)]
 )
-def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> None:
+def test_unlisted_values_of_a_selection_are_left_out_and_reported(value: object, item: int) -> None:
     assert encoded(value) == Encoded(item, outside=True)
 
 
@@ -90,10 +90,10 @@ def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> No
         (["exprot", "search", "export"], 1, 0b00010),
     ],
 )
-def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> None:
-    """In the user's own order; a set has none, so that of the definition is taken: the same on every day."""
-    told = item.bit_count() < len(set(value))  # type: ignore[call-overload]
-    assert encoded(value, at_most) == Encoded(item, outside=told)
+def test_selection_of_too_many_values_keeps_the_first(value: object, at_most: int, item: int) -> None:
+    """The user's order counts; for a set, which has none, the definition's order is the same on every day."""
+    left_out = item.bit_count() < len(set(value))  # type: ignore[call-overload]
+    assert encoded(value, at_most) == Encoded(item, outside=left_out)
 
 
 @pytest.mark.parametrize(
@@ -111,26 +111,26 @@ def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> 
         np.ma.array(["export"]),
     ],
 )
-def test_what_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
+def test_answer_that_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
     assert encoded(value) == Encoded(0, outside=True, mistake=True)
 
 
 @pytest.mark.parametrize(
     ("value", "item", "outside"), [("export", 1, False), (Feature.SEARCH, 2, False), ("x", 0, True)]
 )
-def test_a_text_is_a_mistake_but_what_it_says_is_reported(value: object, item: int, outside: bool) -> None:
-    """One who gives a text may mean to give the others later, when it is too late: so it is told."""
+def test_text_as_a_selection_is_a_mistake_but_its_value_is_reported(value: object, item: int, outside: bool) -> None:
+    """A text is a mistake because an app may want to record the other values later, when it is too late."""
     assert encoded(value) == Encoded(item, outside=outside, mistake=True)
 
 
-def test_a_member_that_is_no_answer_is_a_mistake_and_the_others_count() -> None:
+def test_invalid_member_of_a_selection_is_a_mistake_and_the_others_count() -> None:
     endless: list[object] = ["export"]
     endless.append(endless)
     for value in (endless, ["export", None], ["export", ["search"]], ("export", b"search"), ["export", object()]):
         assert encoded(value) == Encoded(1, outside=True, mistake=True)
 
 
-def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
+def test_lying_or_raising_objects_are_mistakes_also_as_members() -> None:
     for wrong in odd.NO_ANSWERS:
         assert encoded([wrong, "export", wrong]) == Encoded(1, outside=True, mistake=True)
         assert encoded(wrong).item == 0
@@ -171,16 +171,16 @@ def test_a_selection_is_for_a_mechanism_of_sets() -> None:
 
 
 def test_the_version_depends_on_values_their_order_and_the_limit() -> None:
-    own = metric().version
-    assert metric("at_most = 8").version == own, "no limit, in other words"
-    assert metric('why = "because"\nwindow = 1').version == own
+    version = metric().version
+    assert metric("at_most = 8").version == version, "no limit, in other words"
+    assert metric('why = "because"\nwindow = 1').version == version
     others = [
         metric("at_most = 7"),
         metric("window = 2"),
         metric(values='["b", "a", "c", "d", "e", "f", "g", "h"]'),
         metric(values='["a", "b", "c", "d", "e", "f", "g", "i"]'),
     ]
-    assert len({own, *(other.version for other in others)}) == 5
+    assert len({version, *(other.version for other in others)}) == 5
 
 
 def test_stored_selection_is_read_back() -> None:
@@ -248,7 +248,9 @@ def test_a_report_in_words() -> None:
     ],
 )
 def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice: str | None) -> None:
-    asked = metric(rest, str([f"v{place}" for place in range(size)]))
-    found = list(asked.question.advice(asked.mechanism))
-    assert len(found) == (advice is not None)
-    assert advice is None or (found[0].startswith(advice) and f"if all may be chosen, set at_most = {size}" in found[0])
+    selection = metric(rest, str([f"v{place}" for place in range(size)]))
+    findings = list(selection.question.advice(selection.mechanism))
+    assert len(findings) == (advice is not None)
+    assert advice is None or (
+        findings[0].startswith(advice) and f"if all may be chosen, set at_most = {size}" in findings[0]
+    )

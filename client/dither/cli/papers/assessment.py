@@ -212,12 +212,12 @@ def _measures(about: AppTelemetry) -> list[Fact]:
         about.changed(),
         say(
             "No answer of a server can make a device report more, or with less noise.",
-            "tests/client/upload/test_hostile_server.py::test_no_answer_changes_what_is_emitted",
+            "tests/client/upload/test_hostile_server.py::test_no_answer_of_the_collector_changes_what_is_sent",
         ),
         say(
             "The length of a report does not depend on the answer, and each leaves at a random time.",
             "tests/client/upload/test_transport.py::test_the_length_of_a_body_does_not_depend_on_the_value",
-            "tests/client/upload/test_schedule.py::test_each_report_waits_for_a_time_of_its_own_with_full_jitter",
+            "tests/client/upload/test_schedule.py::test_each_report_waits_separately_with_full_jitter",
         ),
         _files(about),
         about.sent()[-1],

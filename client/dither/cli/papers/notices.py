@@ -172,7 +172,7 @@ def recipients(about: AppTelemetry) -> list[Part]:
 _COMMANDS = say(
     "`python -m dither status`, `preview`, `sent` and `ledger` show what is collected, the exact bytes that leave, and"
     " the privacy that was spent; `DITHER=off` or `DO_NOT_TRACK=1` in the environment turns it off.",
-    "tests/client/cli/test_users.py::test_looking_writes_nothing",
+    "tests/client/cli/test_users.py::test_status_preview_and_sent_commands_write_nothing",
     "tests/client/consent/test_rules.py::test_the_environment_overrules_the_user_and_writes_nothing",
     "operator.web",
 )
@@ -180,7 +180,7 @@ _COMMANDS = say(
 _CHOICE = say(
     "You need not agree. Without your agreement nothing is reported; a no is kept, and the same questions are not asked"
     " again.",
-    "tests/client/consent/test_permission.py::test_all_metrics_are_pending_until_somebody_decides",
+    "tests/client/consent/test_permission.py::test_all_metrics_are_pending_until_the_user_decides",
     OFF,
 )
 

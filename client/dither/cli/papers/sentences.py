@@ -22,13 +22,13 @@ from .operator import Operator
 
 _CONSENT = "tests/client/consent/test_rules.py::"
 _CONTROLS = "tests/client/transparency/test_controls.py::"
-OFF = _CONSENT + "test_off_draws_nothing_and_writes_nothing"
-FORGOTTEN = _CONTROLS + "test_forgetting_leaves_nothing_but_the_choice"
+OFF = _CONSENT + "test_client_that_is_off_draws_and_writes_nothing"
+FORGOTTEN = _CONTROLS + "test_forget_leaves_only_the_choice"
 ALIKE = "tests/client/upload/test_transport.py::test_all_requests_look_alike"
 NO_SENDER = "tests/server/test_process.py::test_who_sent_a_report_is_written_nowhere"
 ONLY_SUMS = "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept"
 EXACT = "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon"
-NO_VALUE = "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag"
+NO_VALUE = "tests/client/reporting/test_permanent.py::test_folder_stores_no_value_and_no_day_with_a_tag"
 
 _MOST_IN_A_PAGE = 1_000
 """Reports that wait in a browser at most: ``MAX_REPORTS`` of ``client/js/src/reporting/ledger.js``."""
@@ -184,11 +184,11 @@ class AppTelemetry:
             say(
                 "A question that is new, or has changed in purpose, reader, frequency or privacy loss, stays off until"
                 " the person has seen and accepted it.",
-                "tests/client/consent/test_permission.py::test_a_metric_that_has_changed_is_not_what_was_accepted",
+                "tests/client/consent/test_permission.py::test_changed_metric_needs_new_consent",
             ),
             self.say(
                 "To turn it off at any time, {withdraw}. Reports that wait on the device are then dropped.",
-                _CONSENT + "test_withdrawn_consent_drops_what_waits",
+                _CONSENT + "test_withdrawn_consent_drops_waiting_reports",
             ),
         ]
 
@@ -246,7 +246,7 @@ class AppTelemetry:
                 " reports reveal, but reports that repeat it may be recognized as coming from one device.",
                 "metrics.permanent_epsilon",
                 "metrics.mechanism",
-                "tests/client/test_linkage.py::test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one",
+                "tests/client/test_linkage.py::test_permanent_row_is_the_only_linkable_feature_of_a_device",
             )
         ]
 
@@ -278,7 +278,7 @@ class AppTelemetry:
                 "operator.web",
                 "metrics.of",
                 "tests/client/reporting/test_outbox.py::test_old_reports_are_dropped_and_counted_on_the_device",
-                _CONTROLS + "test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted",
+                _CONTROLS + "test_last_thirty_sent_reports_are_kept_and_all_are_counted",
                 NO_VALUE,
             ),
             say(
