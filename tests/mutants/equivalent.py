@@ -97,6 +97,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "as much as is taken, or a whole block, in more or fewer digests",
     (
         f"{_SERVER}/store/batch_ids.py",
+        "in_slice = connection.execute(_COUNT.where(*_slice( 1))).scalar_one()",
+    ): "ids are random: any slice estimates the table",
+    (
+        f"{_SERVER}/store/batch_ids.py",
         "return conditions if number + 1 == _SLICES else [*conditions, BATCHES.c.batch <= bytes([number + 1])]",
     ): "ids have 16 bytes, and none is this one byte",
     (

@@ -10,6 +10,7 @@ from client.devices import BROWSER, METRICS, Calendar, Make, Script
 from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata
+from dither_shared.metrics.definition import parse_metrics
 from shared import odd
 
 PLATFORM = Strata.of([("platform", ["linux", "windows", "macos"])])
@@ -107,6 +108,33 @@ def test_missing_attribute_is_logged_as_a_mistake(
         'metrics.theme.strata.platform is not given; its reports go to "other"; '
         "give record() platform=…, or the client strata=…"
     ]
+
+
+def test_undeclared_attribute_is_quoted_up_to_64_characters(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = stratified_client(make, strict=False)
+    client.record("theme", "dark", **{"n" * 70: "x"})
+    assert f"; {'n' * 64}: the metric does not declare it" in caplog.text
+
+
+def test_report_of_events_names_the_stratum_of_its_device(make: Make, calendar: Calendar) -> None:
+    """Of a row that is drawn with each event, of a number that is kept until the period ends, and of one without."""
+    text = "".join(
+        f'[metrics.{name}]\ntype = "{kind}"\nof = "{of}"\nperiod = "day"\nepsilon = 20.0\n{more}'
+        for name, kind, of, more in (
+            ("crash", "boolean", "any", ""),
+            ("days", "number", "count", "low = 0\nhigh = 9\n"),
+            ("other", "boolean", "any", ""),
+        )
+    )
+    metrics = parse_metrics(text)
+    strata = {name: dataclasses.replace(metrics[name], strata=PLATFORM) for name in ("crash", "days")}
+    client = make(metrics=metrics | strata, strata=LINUX)
+    for name in metrics:
+        client.add(name)
+    calendar.pass_days(1)
+    client.add("other")
+    reports = [Batch.decode(body) for body in client.preview()]
+    assert {report.metric: report.stratum for report in reports} == {"crash": "linux", "days": "linux", "other": None}
 
 
 def test_undeclared_attribute_is_left_out_and_logged(

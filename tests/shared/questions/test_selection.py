@@ -245,6 +245,7 @@ def test_a_report_in_words() -> None:
         (8, "at_most = 8", None),
         (8, "at_most = 3", None),
         (3, "", None),
+        (12, "", None),  # it would need 68 % of the users, which is not worth the question
     ],
 )
 def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice: str | None) -> None:
