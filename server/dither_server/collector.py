@@ -12,7 +12,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper, proxy_login
 from .access.tokens import KnownTokens
-from .analysis.population import Population
+from .analysis.population import KnownPopulation
 from .analysis.shuffling.amplified import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
@@ -48,7 +48,7 @@ class Collector(Served):
         self.proxies = Proxies(config.proxies)
         self.analyses = AnalysisLimiter(config.analyses, self.prometheus, config.analysis_wait)
         cache, limit = AnswerCache(config.cache_bytes), config.estimates_limit
-        self.population = Population.load(config.population, self.metrics) if config.population else None
+        self.population = KnownPopulation.load(config.population, self.metrics) if config.population else None
         self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand, population=self.population)
         self._condition = CachedReading("database", self.store.condition)
         self._engine = "unknown"

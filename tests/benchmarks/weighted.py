@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.analysis.population import Population, indicators
+from dither_server.analysis.population import KnownPopulation, indicators
 from dither_server.analysis.weighted import Weighting, weighted_number, weighted_shares
 from dither_server.estimation.estimate import debiased
 from dither_server.estimation.numeric.tabulated import law_of
@@ -21,7 +21,7 @@ from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers import sample_tally
-from dither_simulations.users.populations import Population as Users
+from dither_simulations.users.populations import Population
 
 from .tables import Table, add_option, write
 
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
     """People by cell of the strata, how many of them report in an average survey, and who has the first value."""
 
     metric: Metric
-    population: Population
+    population: KnownPopulation
     people: Floats
     opt_in: Floats
     have: Floats
@@ -53,7 +53,7 @@ def setting_of(definition: str, *, raked: bool) -> Setting:
     people = np.array([np.prod([_known(margins, value) for value in cell]) for cell in cells])
     opt_in = np.array([np.prod([OPT_IN[value] for value in cell]) for cell in cells])
     have = np.array([sum(HAVE[value] for value in cell) + 0.2 * (cell == ("linux", "beta")) for cell in cells])
-    return Setting(metric, Population.read({"margins": margins}), people, opt_in, have)
+    return Setting(metric, KnownPopulation.read({"margins": margins}), people, opt_in, have)
 
 
 def _known(margins: dict[str, dict[str, float]], value: str) -> float:
@@ -75,7 +75,7 @@ def survey(
     counts = [rng.multinomial(number, law) for number, law in zip(per_cell, answers, strict=True)]
     tallies = []
     for count in counts:
-        users = Users(tuple(map(str, range(len(count)))), count)
+        users = Population(tuple(map(str, range(len(count)))), count)
         drawn = [sample_tally(metric.mechanism, users, rng) for _ in range(periods)]
         tallies.append(_sum(metric, drawn))
     shares = population.shares(metric, (per_cell * periods).astype(np.float64))

@@ -84,7 +84,7 @@ class _Margin:
 
 
 @dataclass(frozen=True)
-class Population:
+class KnownPopulation:
     """Margins that are taken as known, what they are of, in words, and the largest weight that is accepted."""
 
     margins: tuple[_Margin, ...]
@@ -251,7 +251,7 @@ def _raked(shares: Floats, targets: Sequence[tuple[Floats, Indices]]) -> Floats:
 
 
 def who_answered(
-    population: Population, metric: Metric, reports: Callable[[str, str], int]
+    population: KnownPopulation, metric: Metric, reports: Callable[[str, str], int]
 ) -> list[tuple[str, list[tuple[str, float, float]]]]:
     """Return each attribute whose shares are known, with its values: the share of reports, and of the population.
 
@@ -270,7 +270,7 @@ def who_answered(
     return list(answered.items())
 
 
-def indicators(population: Population, metric: Metric) -> Floats:
+def indicators(population: KnownPopulation, metric: Metric) -> Floats:
     """Return the indicators of the combinations of each margin, shape (cells, combinations): what raking meets."""
     strata = metric.strata
     if strata is None:

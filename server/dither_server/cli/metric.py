@@ -17,7 +17,7 @@ from .options import Found, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
-    from ..analysis.population import Population
+    from ..analysis.population import KnownPopulation
     from ..store import Store
 
 
@@ -47,13 +47,13 @@ def metric_asked(found: Found, store: "Store", name: str, version: str | None = 
     return metric
 
 
-def population_of(found: Found, metrics: Iterable[Metric]) -> "Population | None":
+def population_of(found: Found, metrics: Iterable[Metric]) -> "KnownPopulation | None":
     """Return the population that is configured, if any. Raises ParameterError if it is wrong, or fits no metric."""
-    from ..analysis.population import Population
+    from ..analysis.population import KnownPopulation
 
     setting = found["population"]
     known = {metric.version: metric for metric in (*known_metrics(found).values(), *metrics)}
-    return None if setting is None or not setting.value else Population.load(str(setting.value), known)
+    return None if setting is None or not setting.value else KnownPopulation.load(str(setting.value), known)
 
 
 def listing(metric: Metric) -> Metric:

@@ -11,7 +11,7 @@ import numpy as np
 from dither_shared import Metric, ParameterError
 
 from ..analysis.columns import Table
-from ..analysis.population import Population
+from ..analysis.population import KnownPopulation
 from ..analysis.retention import Week, require_ages, retained
 from ..analysis.sequential import Look
 from ..analysis.trend import TrendStep
@@ -62,7 +62,7 @@ class EstimateReader:
         limit: int | None = None,
         demand: Callable[[int], None] = lambda _: None,
         compute: Estimator = _compute,
-        population: Population | None = None,
+        population: KnownPopulation | None = None,
     ) -> None:
         self._store = store
         self._cache = cache or AnswerCache(0)

@@ -9,7 +9,7 @@ import numpy as np
 from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day
 
-from ..analysis.population import Population, indicators
+from ..analysis.population import KnownPopulation, indicators
 from ..analysis.weighted import Weighting
 from ..store import Snapshot
 from ..tally.arrays import Floats
@@ -20,7 +20,7 @@ from .summaries import summary_of
 _NONE = 'no population is known; name a file of its margins by the setting population, such as "population.toml"'
 
 
-def require_weights(population: Population | None, metric: Metric, sources: Sequence[Source]) -> None:
+def require_weights(population: KnownPopulation | None, metric: Metric, sources: Sequence[Source]) -> None:
     """Raise ParameterError if the sources, of which the last holds all others, have no weights."""
     for source in sources:
         if source.answered is not None:
@@ -31,15 +31,15 @@ def require_weights(population: Population | None, metric: Metric, sources: Sequ
                 raise ParameterError("weighted", "nobody of the population is in these strata")
 
 
-def can_weigh(population: Population | None, metric: Metric) -> bool:
+def can_weigh(population: KnownPopulation | None, metric: Metric) -> bool:
     """Return whether weights can be asked for, if there are enough reports."""
     return population is not None and summary_of(metric).weighable and bool(population.of(metric))
 
 
-def weighting_of(population: Population | None, source: Source, snapshot: Snapshot) -> Weighting | None:
+def weighting_of(population: KnownPopulation | None, source: Source, snapshot: Snapshot) -> Weighting | None:
     """Return the strata of a source with their weights and tallies; None if none are asked for, or nobody is there.
 
-    Raises ParameterError as ``Population.shares`` does.
+    Raises ParameterError as ``KnownPopulation.shares`` does.
     """
     metric, strata = source.metric, source.metric.strata
     if source.answered is None or strata is None or population is None:
@@ -62,7 +62,7 @@ def weighting_of(population: Population | None, source: Source, snapshot: Snapsh
     return replace(weighting, about=_about(population, source, weighting))
 
 
-def _shares(population: Population | None, metric: Metric, answered: Answered) -> tuple[Floats, Floats]:
+def _shares(population: KnownPopulation | None, metric: Metric, answered: Answered) -> tuple[Floats, Floats]:
     """Return the reports and the share of people of each cell."""
     if population is None:
         raise ParameterError("weighted", _NONE)
@@ -82,7 +82,7 @@ def _by_period(metric: Metric, answered: Answered, cells: int) -> "np.ndarray[tu
     return np.array(list(periods.values())).reshape(-1, cells)
 
 
-def _about(population: Population, source: Source, weighting: Weighting) -> dict[str, object]:
+def _about(population: KnownPopulation, source: Source, weighting: Weighting) -> dict[str, object]:
     """Return the fields of an answer that say how its reports are weighted."""
     strata = source.metric.strata
     names, cells = ((), ()) if strata is None else (strata.names, strata.cells)

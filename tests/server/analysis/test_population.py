@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither_server.analysis.population import Population, who_answered
+from dither_server.analysis.population import KnownPopulation, who_answered
 from dither_shared import ParameterError, parse_metrics
 
 METRICS = parse_metrics("""
@@ -69,7 +69,7 @@ def test_a_wrong_file_is_refused_with_the_place_that_is_wrong(tmp_path: Path, te
     file = tmp_path / "population.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError) as raised:
-        Population.load(file, METRICS)
+        KnownPopulation.load(file, METRICS)
     assert str(raised.value).startswith(str(file))
     assert wrong in str(raised.value)
 
@@ -78,17 +78,17 @@ def test_a_file_that_is_too_long_or_no_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "population.toml"
     file.write_bytes(b"#" * (1 << 20) + b"\n")
     with pytest.raises(ParameterError, match="longer than"):
-        Population.load(file, METRICS)
+        KnownPopulation.load(file, METRICS)
     file.write_bytes(b"\xff")
     with pytest.raises(ParameterError, match="not UTF-8"):
-        Population.load(file, METRICS)
+        KnownPopulation.load(file, METRICS)
     with pytest.raises(ParameterError, match="cannot be read"):
-        Population.load(tmp_path / "none.toml", METRICS)
+        KnownPopulation.load(tmp_path / "none.toml", METRICS)
 
 
 def test_raked_shares_have_all_margins_and_the_odds_ratio_of_the_reports() -> None:
     counts = reports(linux_stable=400, linux_beta=100, windows_stable=50, windows_beta=50)
-    shares = Population.read({"margins": MARGINS}).shares(THEME, counts)
+    shares = KnownPopulation.read({"margins": MARGINS}).shares(THEME, counts)
     assert THEME.strata is not None
     found = dict(zip(THEME.strata.labels, shares.tolist(), strict=True))
     assert found["linux/stable"] + found["linux/beta"] == pytest.approx(0.2)
@@ -100,7 +100,7 @@ def test_raked_shares_have_all_margins_and_the_odds_ratio_of_the_reports() -> No
 
 def test_joint_shares_are_taken_as_they_are() -> None:
     cells = {"linux/stable": 0.1, "linux/beta": 0.1, "windows/stable": 0.5, "windows/beta": 0.3}
-    population = Population.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
+    population = KnownPopulation.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
     assert THEME.strata is not None
     found = dict(zip(THEME.strata.labels, population.shares(THEME, EVEN).tolist(), strict=True))
     assert {label: share for label, share in found.items() if share} == pytest.approx(cells)
@@ -111,7 +111,7 @@ def test_a_metric_that_declares_only_some_attributes_of_a_joint_table_has_their_
         '[metrics.x]\ntype = "boolean"\nepsilon = 1.0\nstrata = {platform = ["linux", "windows"]}\n'
     )["x"]
     cells = {"linux/stable": 0.1, "linux/beta": 0.1, "windows/stable": 0.5, "windows/beta": 0.3}
-    population = Population.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
+    population = KnownPopulation.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
     assert population.shares(metric, np.array([10.0, 10.0, 0.0])).tolist() == pytest.approx([0.2, 0.8, 0])
 
 
@@ -127,27 +127,27 @@ def test_a_metric_that_declares_only_some_attributes_of_a_joint_table_has_their_
 )
 def test_reports_that_cannot_be_weighted_are_refused(document: dict[str, Any], counts: np.ndarray, wrong: str) -> None:
     with pytest.raises(ParameterError) as raised:
-        Population.read(document).shares(THEME, counts)
+        KnownPopulation.read(document).shares(THEME, counts)
     assert raised.value.place == "weighted"
     assert wrong in str(raised.value) or "would weigh" in str(raised.value)
 
 
 def test_a_weight_above_the_bound_is_refused_and_says_which() -> None:
-    population = Population.read({"margins": {"platform": PLATFORM}})
+    population = KnownPopulation.read({"margins": {"platform": PLATFORM}})
     counts = reports(linux_stable=9_500, windows_stable=500)
     with pytest.raises(ParameterError, match="a report from windows/stable would weigh 16, and most_weight is 10"):
         population.shares(THEME, counts)
-    raised = Population.read({"margins": {"platform": PLATFORM}, "most_weight": 16})
+    raised = KnownPopulation.read({"margins": {"platform": PLATFORM}, "most_weight": 16})
     assert raised.shares(THEME, counts).max() == pytest.approx(0.8)
 
 
 def test_a_metric_without_the_attributes_is_refused() -> None:
     with pytest.raises(ParameterError, match="plain declares none of the attributes of the population"):
-        Population.read({"margins": MARGINS}).shares(PLAIN, np.array([5.0]))
+        KnownPopulation.read({"margins": MARGINS}).shares(PLAIN, np.array([5.0]))
 
 
 def test_reports_of_strata_outside_of_the_population_weigh_nothing() -> None:
-    population = Population.read({"margins": {"platform": PLATFORM}})
+    population = KnownPopulation.read({"margins": {"platform": PLATFORM}})
     shares = population.shares(THEME, EVEN + reports(other_stable=50))
     assert THEME.strata is not None
     assert dict(zip(THEME.strata.labels, shares.tolist(), strict=True))["other/stable"] == 0
@@ -156,7 +156,7 @@ def test_reports_of_strata_outside_of_the_population_weigh_nothing() -> None:
 def test_who_answered_compares_reports_with_the_population() -> None:
     counts = {("platform", "linux"): 30, ("platform", "windows"): 10, ("platform", "other"): 0}
     found = who_answered(
-        Population.read({"margins": {"platform": PLATFORM}}), THEME, lambda *place: counts.get(place, 0)
+        KnownPopulation.read({"margins": {"platform": PLATFORM}}), THEME, lambda *place: counts.get(place, 0)
     )
     assert found == [("platform", [("linux", 0.75, 0.2), ("windows", 0.25, 0.8)])]
-    assert who_answered(Population.read({"margins": MARGINS}), PLAIN, lambda *_: 1) == []
+    assert who_answered(KnownPopulation.read({"margins": MARGINS}), PLAIN, lambda *_: 1) == []

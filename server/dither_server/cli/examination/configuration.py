@@ -11,7 +11,7 @@ from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ...access.tokens import Role
-from ...analysis.population import Population
+from ...analysis.population import KnownPopulation
 from ...analysis.shuffling.amplified import require_mixed
 from ...config.settings import Config
 from ...config.sources import COLLECTOR
@@ -102,7 +102,7 @@ def _estimates(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckR
             yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     try:
         if config.population:
-            margins = Population.load(config.population, metrics).margins
+            margins = KnownPopulation.load(config.population, metrics).margins
             yield _ok(f"population: {', '.join(one.place for one in margins)}")
     except ParameterError as error:
         yield _problem(f"population: {error}")
