@@ -19,7 +19,7 @@ settings.register_profile("fixed", derandomize=True, deadline=None, suppress_hea
 settings.load_profile("fixed")
 
 # A shell ignores SIGINT in jobs that it runs in the background, and so may a CI. Children inherit that, and tests that
-# interrupt them would wait for ever.
+# interrupt them would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -148,10 +148,10 @@ def _address() -> str:
     environment = {name: value for name, value in os.environ.items() if name not in _HEEDED}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
-        listener.listen(64)  # who asks while the server still imports waits in this queue
+        listener.listen(64)  # requests wait in this queue while the server still imports
         process = subprocess.Popen(
             [sys.executable, __file__, str(listener.fileno())],
-            stdin=subprocess.PIPE,  # its end tells the server that this process has ended, however it did
+            stdin=subprocess.PIPE,  # the pipe closes when this process ends, however it does
             env={"OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib"))} | environment,
             pass_fds=[listener.fileno()],
             start_new_session=True,
@@ -206,7 +206,7 @@ class _Forked(subprocess.Popen[str]):
 
 
 class _Program:
-    """What is asked to run: its words, environment, folder, umask and standard streams."""
+    """A program to run: its words, environment, folder, umask and standard streams."""
 
     def __init__(self, asking: socket.socket) -> None:
         head, self._streams, *_ = socket.recv_fds(asking, 8, 3)
@@ -275,7 +275,7 @@ def _run(words: list[str]) -> None:
 
 
 def _status(program: Callable[[], None]) -> int:
-    """Return the exit status of a program as the interpreter would; one that is negative names a signal."""
+    """Return the exit status of a program as the interpreter would; a negative status names a signal."""
     try:
         program()
     except SystemExit as end:

@@ -23,7 +23,7 @@ def test_kept_port_is_refused_to_others_and_taken_again_and_again_by_servers(hos
                 server.accept()[0].close()
 
 
-def test_kept_ports_differ_and_none_is_given_to_who_asks_for_any() -> None:
+def test_kept_ports_differ_and_the_system_gives_none_of_them_away() -> None:
     with kept_ports(20) as ports:
         assert len(set(ports)) == 20
         if sys.platform == "linux":

@@ -2,7 +2,7 @@
 
 By default, none and 10 million.
 
-The database holds so many ids of 45 days. Measured is the processor's time for each upload of ``Store.commit`` in
+The database holds the given number of ids. Measured is the processor's time for each upload of ``Store.commit`` in
 groups of 64, as the committer calls it; first on its own, then while ids of the oldest day are deleted, a slice after
 each commit. Commits do not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
 """
@@ -104,8 +104,8 @@ def main() -> None:
                     runs = [measure(store, 1100, forgetting) for _ in range(3)]
                     processor, longest, p99 = (min(run[place] for run in runs) for place in range(3))
                     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                    told = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
-                    found.append([*told, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
+                    parameters = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
+                    found.append([*parameters, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
                     print(_line(found[-1]), flush=True)
     write(asked.tables, Table("batch-ids", HEAD, found, words=0))
 

@@ -3,7 +3,7 @@
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
 those people, the other to the population's. An entry is the mean over the values of a kind. Of an open domain each
-survey asks for strings of its own: a sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart.
+survey asks for strings of its own: a sketch's bias is fixed by its strings, and so is RAPPOR's power to separate them.
 
 Of 1,000 and of 16,384 values, ten are common (4 in 100), 40 rare (5 in 1,000) and nearly all absent, and the second
 interval is held to the population's shares. The support of a listed value is then drawn by itself, in fewer surveys.
@@ -117,7 +117,7 @@ def coverage(name: str, reports: int, surveys: int, groups: Collection[str]) -> 
     """Measure groups of a mechanism at a number of reports."""
     held = few_coverage(name, reports, surveys) if set(FEW) & set(groups) else {}
     for group, size in LONG.items():
-        if group in groups and name != "rappor":  # whose long lists have a bench of their own: they say what is found
+        if group in groups and name != "rappor":  # its long lists have a benchmark of their own, of the strings found
             held[group] = long_coverage(name, size, reports, max(2, surveys // MANY[size]))
     return Coverage(name, reports, held)
 

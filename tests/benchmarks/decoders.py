@@ -2,7 +2,7 @@
 
 The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
 few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
-was measured once, and is told beside. L1 errors are of the consistent shares, over all candidates; times are of a
+was measured once, and is shown beside. L1 errors are of the consistent shares, over all candidates; times are of a
 processor.
 """
 
@@ -85,7 +85,7 @@ def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
 
 
 def large(candidates: int) -> None:
-    """Print what a list of so many candidates takes of a processor and of memory, in 64 cohorts of 128 bits."""
+    """Print the processor time and memory that decoding a list of candidates takes, in 64 cohorts of 128 bits."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0)
     start = time.process_time()
     marks = marks_of(tuple(f"string {number}" for number in range(candidates)), mechanism.cohorts, mechanism.bits, 2)
@@ -108,13 +108,13 @@ def _large(candidates: int) -> list[str]:
     command = [sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)]
     row: list[str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     asked, hashed, took, peak, true, false = row
-    told = f"{hashed} to hash, {took} to decode, {peak} at the peak"
-    print(f"{asked:>9} candidates: {told}; {true} of 100 found, {false} false", flush=True)
+    costs = f"{hashed} to hash, {took} to decode, {peak} at the peak"
+    print(f"{asked:>9} candidates: {costs}; {true} of 100 found, {false} false", flush=True)
     return row
 
 
 def _megabytes() -> float:
-    """Return the peak of this process's memory; getrusage may tell that of whoever started it."""
+    """Return the peak of this process's memory; getrusage may return that of the parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text(encoding="ascii").splitlines()

@@ -70,7 +70,7 @@ def bit_by_bit(bits: int) -> int:
 
 
 def in_a_cohort(mechanism: Mechanism, item: Item) -> bytes:
-    """Return a row, for which a device draws the cohort, too."""
+    """Return a row, including the draw of its cohort."""
     cohort = mechanism.draw_cohort(ENTROPY)
     return Report(cohort, mechanism.randomize(item, ENTROPY, cohort)).encode(mechanism)
 

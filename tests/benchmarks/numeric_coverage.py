@@ -78,7 +78,7 @@ def population(name: str, points: int) -> Floats:
 
 
 def draw(law: Dithered, people: Counts, rng: np.random.Generator) -> Tally:
-    """Return the tally of the reports of so many people at each point, from its exact law."""
+    """Return the tally of the reports of a number of people at each point, from its exact law."""
     d, m = law.phases, law.steps
     phases = rng.multinomial(people, np.full(d, 1 / d))
     cells = np.zeros((d, m + 1), dtype=np.int64)

@@ -67,7 +67,7 @@ def truth(column: Column) -> Floats:
 
 
 def estimated(metric: Metric, column: Column, reports: int, seed: int) -> NumericEstimate:
-    """Return the estimate of the reports of so many people, drawn from the column with replacement."""
+    """Return the estimate from ``reports`` reports of people, drawn from the column with replacement."""
     people, devices = np.random.SeedSequence(seed).spawn(2)
     rng = np.random.default_rng(people)
     drawn = rng.multinomial(reports, column.shares)

@@ -272,7 +272,7 @@ def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Gene
     """Return how exactly week-4 retention is known of 2,000 devices that began in ``spread`` weeks.
 
     Devices went on to begin in the same number a week. Without "0" among the values, the number of devices that are
-    back is divided by the exact number of those that began, which another metric counts that a device answers once.
+    back is divided by the exact number of devices that began, which a metric counts that a device answers once.
     """
     listed = ", ".join(f'"{value}"' for value in values)
     metric = parse_metrics(

@@ -1,6 +1,6 @@
 """Whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--plans N] [--surveys N]``.
 
-A plan of a kind is drawn at random: its ε, its size, and what is wanted. As many people as ``dither-sim plan`` asks for
+A plan of a kind is drawn at random: its ε, its size, and its aim. As many people as ``dither-sim plan`` asks for
 are drawn from a population at the share that is planned for, their reports from the exact law, and the survey is
 estimated as the collector does. The promise is that the estimate is as near to the truth as was wanted and the half of
 its interval is no wider, too; of strings, that the string is found. A row has the part of
@@ -140,14 +140,14 @@ def mean(rng: np.random.Generator) -> Planned:
 
 
 def quantile(rng: np.random.Generator) -> Planned:
-    """Plan for a quantile of answers that are even over the range; what is printed reaches a point beyond each end."""
+    """Plan for a quantile of uniform answers; the printed interval reaches a point beyond each end."""
     rank = float(rng.uniform(0.1, 0.95))
     given = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
     plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **given)
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
     shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism)
     if users is None:
-        return quantile(rng)  # the grid is coarser than what is wanted: another plan
+        return quantile(rng)  # the grid is coarser than the aim: draw another plan
     people, last = users, mechanism.size - 1
 
     def survey(rng: np.random.Generator) -> bool:

@@ -30,27 +30,27 @@ _PAGES = ("page_count", "freelist_count", "page_size")
 
 
 def taken(digits: int) -> list[str]:
-    """Print and return what one relay takes of sealed rows of so many base64 digits."""
+    """Print and return how many sealed rows of a length in base64 digits one relay takes per second."""
     script = str(Path(__file__).with_name("ingest") / "sealed.lua")
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         with running(Path(folder), collector.url) as (url, process):
             until_ready(url)
             command = ["wrk", "-t1", "-c64", f"-d{_SECONDS}s", "-s", script, url, "--", str(THEME), str(digits)]
             before = _cpu_seconds(process.pid)
-            told = json.loads(
+            load = json.loads(
                 subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
             )
             used = _cpu_seconds(process.pid) - before
             peak = _peak(process.pid)
-        assert told["refused"] == 0, told
-        rate = told["requests"] / told["seconds"]
-        core, p99 = f"{told['requests'] / used:,.0f}", f"{told['p99']:.0f}"
+        assert load["refused"] == 0, load
+        rate = load["requests"] / load["seconds"]
+        core, p99 = f"{load['requests'] / used:,.0f}", f"{load['p99']:.0f}"
         print(f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {core} per core, p99 {p99} ms, {peak:.0f} MB")
         return [f"{digits * 3 // 4}", f"{rate:,.0f}", core, p99, f"{peak:.0f}"]
 
 
 def forwarded(reports: int, length: int, pool: int) -> list[str]:
-    """Print and return what a round of so many reports costs, in a process of its own."""
+    """Print and return the cost of a round of ``count`` reports, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         fresh = get_context("spawn")
         measured: Queue[tuple[float, ...]] = fresh.Queue()

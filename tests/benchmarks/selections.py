@@ -50,7 +50,7 @@ def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, .
     noise = [run_set_trial(mechanism, people, USERS, seed)["mse"] for seed in np.random.SeedSequence(7).spawn(runs)]
     measured, error = mean(noise)
     sampled = share * (1 - share)
-    told = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
+    noise_text = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
     window = SetResponse.calibrate(size, epsilon)
     listed = None if most is None else PrivSet.calibrate(size, epsilon, at_most=most)
     return (
@@ -58,7 +58,7 @@ def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, .
         "-" if most is None else str(most),
         f"{epsilon:g}",
         mechanism.name,
-        told,
+        noise_text,
         f"{mechanism.variance(share):.3g}",
         f"{window.variance(share):.3g} (s {window.window})",
         "-" if listed is None else f"{listed.variance(share):.3g} (r {listed.subset})",

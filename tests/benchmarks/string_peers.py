@@ -1,7 +1,7 @@
 """Strings found, ours beside PEM and RAPPOR, in one run: ``python -m tests.benchmarks.string_peers [--runs N]``.
 
 People hold 100,000 random strings of 12 characters of 40 (the end is one of them) by Zipf's law of exponent 1.1, and
-are drawn anew in each run. Compared are, at the same ε of the one report of each device:
+are drawn afresh in each run. These are compared, at the same ε of the one report of each device:
 
 - ``rappor`` and ``list``: RAPPOR and ours, which look for the same candidates, the most frequent strings (``--short``);
 - ``long list``: ours, with a list of ``--candidates`` strings, those held among them;
@@ -48,7 +48,7 @@ class _Line(NamedTuple):
 
 
 class _People(NamedTuple):
-    """Who holds what in a run: ``codes`` are the strings as numbers in base 40, for PEM."""
+    """The strings that users hold in a run: ``codes`` are the strings as numbers in base 40, for PEM."""
 
     labels: tuple[str, ...]
     codes: Codes
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     codes = _codes(labels)
     shares = zipf(len(labels), 1.1) / zipf(len(labels), 1.1).sum()
     candidates = listed(labels, max(chosen.candidates, len(labels)))
-    told: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for users in map(int, chosen.users):
         for epsilon in EPSILONS:
             runs: dict[str, list[_Line]] = {}
@@ -86,8 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"\n{users:,} users, ε = {epsilon:g}, {chosen.runs} run(s)")
             cells = [_cells(name, lines) for name, lines in runs.items()]
             print(render(_HEADER, cells), flush=True)
-            told += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
-    write(chosen.tables, Table("string-peers", ("users", "ε", *_HEADER), told, words=3))
+            rows += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
+    write(chosen.tables, Table("string-peers", ("users", "ε", *_HEADER), rows, words=3))
 
 
 _HEADER = ("method", "top 8", "top 16", "top 32", "F1 of 16", "found", "false", "seconds")

@@ -69,7 +69,7 @@ class Found(NamedTuple):
 
 
 def zipf(size: int) -> Floats:
-    """Return the shares of so many strings."""
+    """Return the shares of a number of strings."""
     weights = np.arange(1.0, size + 1) ** -1.1
     return np.asarray(weights / weights.sum())
 
@@ -80,13 +80,13 @@ def looked_up(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, use
     people = Population.drawn(labels[: len(shares)], shares, users, rng)
     tally = sample_tally(mechanism, people, rng)
     start = time.process_time()
-    told = estimate(mechanism, labels, tally)
+    result = estimate(mechanism, labels, tally)
     seconds = time.process_time() - start
-    assert told.found is not None
-    places = np.flatnonzero(told.found)
+    assert result.found is not None
+    places = np.flatnonzero(result.found)
     truth = np.where(places < len(shares), shares[np.minimum(places, len(shares) - 1)], 0.0)
     held = [place if place < len(shares) and people.counts[place] else -1 for place in places.tolist()]
-    return Found(held, ((truth < told.low[places]) | (truth > told.high[places])).tolist(), seconds)
+    return Found(held, ((truth < result.low[places]) | (truth > result.high[places])).tolist(), seconds)
 
 
 def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats, users: int, seed: int) -> Found:
@@ -96,12 +96,12 @@ def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats
     tally = sample_tally(mechanism, people, rng)
     spelling = Spelling(bytes(range(1, len(ALPHABET) + 1)), bytes((0, len(ALPHABET) + 1)))
     start = time.process_time()
-    told = discover(mechanism, spelling, tally)
+    result = discover(mechanism, spelling, tally)
     seconds = time.process_time() - start
     where = {item: place for place, item in enumerate(items) if people.counts[place]}
-    places = [where.get(item, -1) for item in told.items]
+    places = [where.get(item, -1) for item in result.items]
     truth = np.array([shares[place] if place >= 0 else 0.0 for place in places])
-    return Found(places, ((truth < told.low) | (truth > told.high)).tolist(), seconds)
+    return Found(places, ((truth < result.low) | (truth > result.high)).tolist(), seconds)
 
 
 def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
@@ -131,7 +131,7 @@ def lists(sizes: Sizes) -> Iterator[Row]:
 
 @cache
 def random_words(held: int) -> tuple[tuple[bytes, ...], Floats]:
-    """Return so many random words with Zipf's shares."""
+    """Return random words with Zipf's shares."""
     drawn = np.random.default_rng(SEED).integers(1, len(ALPHABET) + 1, (held, LENGTH)).astype(np.uint8)
     items = tuple(dict.fromkeys(bytes(row) for row in drawn))
     return items, zipf(len(items))
@@ -150,7 +150,7 @@ def library_words() -> tuple[tuple[bytes, ...], Floats]:
 
 
 def discoveries(sizes: Sizes) -> Iterator[Row]:
-    """Yield what is discovered."""
+    """Yield the rows of discoveries."""
     for name, (items, shares) in (("random", random_words(sizes.held)), ("library", library_words())):
         for users, epsilon in sizes.surveys:
             sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
@@ -198,7 +198,7 @@ _WIDTHS = ("10", ">5", ">12", ">7", ">7", ">7", ">8", ">8", ">7", ">8", ">8")
 _FEW_WIDTHS = ("26", ">5", ">6", ">12", ">12")
 
 _TOLD = {"": "of", "eps": "ε", "bytes": "bytes a report", "+-": "standard error", "s": "s of CPU"}
-"""Heads that the documentation has for those that are printed."""
+"""Heads of columns in the documentation, by the printed ones."""
 
 PARTS = {
     "lists": (lists, HEAD, _WIDTHS),
@@ -217,13 +217,13 @@ def main() -> None:
     given = parser.parse_args()
     sizes = SMALL if given.small else Sizes()
     sizes = replace(sizes, runs=given.runs or sizes.runs)
-    told = []
+    tables = []
     for name in given.part or PARTS:
         part, head, widths = PARTS[name]
         print("".join(map(format, head, widths)), flush=True)
         heads = [_TOLD.get(word, word) for word in head]
-        told.append(Table(f"strings-{name}", heads, list(part(sizes))))
-    write(given.tables, *told)
+        tables.append(Table(f"strings-{name}", heads, list(part(sizes))))
+    write(given.tables, *tables)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Tables as the documentation's pages include them: each benchmark writes its own with ``--tables FOLDER``.
 
 A file holds one table in Markdown and, below it, when, by which command and on what machine it was measured. A run
-writes its files when all is measured, each of them at once: one that fails leaves what was there.
+writes its files when all is measured, each of them at once: a failing benchmark leaves the files as they were.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Search what a process holds, on disk and in memory, for any of many byte strings at once."""
+"""Search the memory and files of a process for any of many byte strings at once."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Needles:
-    """Byte strings of 8 bytes or more, each of which is looked for at every place of what is searched."""
+    """Byte strings of 8 bytes or more, each looked for at every offset of the searched bytes."""
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._by_word: dict[int, list[bytes]] = defaultdict(list)

@@ -105,7 +105,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield Fleet(Access(url), folder, cells, numbers)
 
 
-def test_a_crossing_tells_pairs_and_the_marginals_of_both_questions(fleet: Fleet) -> None:
+def test_a_crossing_estimates_pairs_and_the_marginals_of_both_questions(fleet: Fleet) -> None:
     both = fetch_estimate(fleet.collector, "both", CONFIDENCE)
     assert (both["reports"], both["version"]) == (DEVICES, METRICS["both"].version)
     held = np.bincount(fleet.cells, minlength=9) / DEVICES
@@ -129,7 +129,7 @@ def test_each_device_answers_one_question_of_a_survey(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("name", MADE_UP)
-def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -> None:
+def test_intervals_of_mean_and_quantiles_contain_the_truth(fleet: Fleet, name: str) -> None:
     metric, held, answer = METRICS[name], fleet.numbers[name], fetch_estimate(fleet.collector, name, CONFIDENCE)
     mechanism = metric.mechanism
     assert (answer["metric"], answer["version"], answer["reports"]) == (name, metric.version, DEVICES)
@@ -148,7 +148,7 @@ def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("age", 1.0), ("hours", 4.0)])
-def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) -> None:
+def test_intervals_from_reports_of_real_clients_contain_the_truth(name: str, epsilon: float) -> None:
     """Each misses in 5 of 100, or fewer: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
     column = MADE_UP[name]
     metric, true = metric_of(column, epsilon), truth(column)
@@ -161,7 +161,7 @@ def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) ->
     assert widths[1] < 50
 
 
-def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet) -> None:
+def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet) -> None:
     path = f"/v1/metrics/layout/{{}}&confidence={CONFIDENCE}"
     answers: Any = fetch(fleet.collector, path.format("estimate?by=platform&by=channel"))
     *strata, everyone = answers
@@ -186,7 +186,7 @@ def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet)
 
 
 def fits(asked: str | None, given: str | None) -> bool:
-    """Whether a device that gave this value is in the stratum: what is not listed is in that of "other"."""
+    """Whether a device that gave this value is in the stratum; an unlisted value is in the stratum "other"."""
     listed = given if given in {"linux", "windows", "stable"} else "other"
     return asked in {None, listed}
 

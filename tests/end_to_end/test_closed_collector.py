@@ -65,7 +65,7 @@ def results(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {step["metric"] or step["step"]: step["result"] for step in json.loads(capsys.readouterr().out)["steps"]}
 
 
-def test_the_command_test_tells_what_a_token_may_do(
+def test_the_command_test_says_what_a_token_may_do(
     below: str, app: Flask, metrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokens = {role: draw_token(role) for role in Role}

@@ -131,7 +131,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
     sent: dict[str, list[tuple[bytes, bytes]]] = {"fonts": [], "rare": []}
 
     def watched(batch: Batch, metric: Metric, today: int) -> bytes:
-        """Seal as the client does, and keep for the test what goes in, and what comes out."""
+        """Seal as the client does, and keep the plaintext and the ciphertext for the test."""
         body = sealed(batch, metric, today)
         sent[batch.metric].append((batch.reports, SealedReport.decode(body).sealed))
         return body
@@ -151,14 +151,14 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         assert (len(rows), len(ciphertexts), len(held)) == (clients, clients, FEW)
         closed = ciphertexts | held
         sought = Needles(closed.union(*map(forms, rows)))
-        assert sought.found(disk(relayed)) == closed  # what is there is found, and nothing in the clear
+        assert sought.found(disk(relayed)) == closed  # the search finds the ciphertexts, and no plaintext
         assert set() < sought.found(memory(holding)) <= closed
         assert addresses(disk(relayed)) == set()
         assert tally(collecting, fonts).total == 0  # at which moment a device reports the collector does not see
         assert command(relayed, "forward", "--collector", collector).startswith(f"{clients:,} reports forwarded")
         assert tally(collecting, fonts).total == clients
         counted = memory(counting)
-        assert any(fonts.version.encode() in content for content in counted), "what is there is found"
+        assert any(fonts.version.encode() in content for content in counted), "the search finds what is in memory"
         assert addresses([*counted, *disk(collecting)]) == set()
         assert sought.found(disk(relayed)) == held  # too few to leave
         status = json.loads(command(relayed, "status", "--json"))
@@ -167,9 +167,9 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         }
         for process in (holding, counting):
             process.terminate()
-            told = process.communicate(timeout=PATIENCE)
+            outputs = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0
-            assert addresses(one.encode() for one in told) == set()
+            assert addresses(output.encode() for output in outputs) == set()
     assert addresses([*disk(relayed), *disk(collecting)]) == set()
     assert same(tally(collecting, fonts), Tally.fold(fonts.mechanism, b"".join(row for row, _ in sent["fonts"])))
     assert tally(collecting, metrics["rare"]).total == 0

@@ -1,4 +1,4 @@
-"""What GitHub and editors are told to do names what there is: no run of theirs was to be had where this was written."""
+"""Workflows and editor settings name only what exists. They are read here, not run."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def test_an_action_has_one_commit_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_read_and_a_job_no_more_than_it_must(path: Path) -> None:
+def test_workflows_may_only_read_and_jobs_have_only_the_permissions_they_need(path: Path) -> None:
     workflow = loaded(path)
     assert workflow["permissions"] == {"contents": "read"}
     may = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
@@ -71,7 +71,7 @@ def test_the_suite_runs_on_every_version_that_is_promised() -> None:
     assert test["client"]["strategy"]["matrix"]["python"] == [promised[0], promised[-1]]
 
 
-def test_where_windows_runs_a_line_that_fails_ends_its_step() -> None:
+def test_failing_line_ends_its_step_on_windows() -> None:
     jobs = [job for path in WORKFLOWS for job in loaded(path)["jobs"].values()]
     matrices = [str(job.get("strategy", {}).get("matrix", "")) + job["runs-on"] for job in jobs]
     (client,) = (job for job, where in zip(jobs, matrices, strict=True) if "windows" in where)

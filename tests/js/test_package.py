@@ -28,7 +28,7 @@ def imports(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]
     options = ["--bundle", "--format=esm", "--platform=node", f"--outdir={folder}", f"--metafile={folder}/meta.json"]
     run(packages() / ".bin" / "esbuild", *files, *options, "--log-level=error")
     inputs = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["inputs"]
-    return {name: [one["path"] for one in told["imports"]] for name, told in inputs.items()}
+    return {name: [imported["path"] for imported in source["imports"]] for name, source in inputs.items()}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def foreign(imports: Mapping[str, list[str]], files: Iterable[str]) -> set[str]:
 
 @pytest.mark.slow  # starts TypeScript
 def test_sources_have_the_right_types() -> None:
-    known = packages() / ".cache" / "tsc.tsbuildinfo"  # what has not changed is not checked again
+    known = packages() / ".cache" / "tsc.tsbuildinfo"  # unchanged sources are not checked again
     assert run(packages() / ".bin" / "tsc", "--incremental", "--tsBuildInfoFile", known) == ""
 
 
@@ -120,9 +120,9 @@ def test_package_holds_its_sources_types_and_bundle_and_nothing_else(packed: Pat
     sources = {str(path.relative_to(CLIENT)) for path in SOURCES}
     types = {re.sub(r"^src/(.*)\.js$", r"types/\1.d.ts", name) for name in sources}
     assert held == sources | types | {"package.json", "README.md", "dist/dither.min.js"}
-    told: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
-    assert [key for key in told if "ependencies" in key] == ["devDependencies"]
-    assert not {"preinstall", "install", "postinstall", "prepare"} & told["scripts"].keys()
+    content: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    assert [key for key in content if "ependencies" in key] == ["devDependencies"]
+    assert not {"preinstall", "install", "postinstall", "prepare"} & content["scripts"].keys()
 
 
 @pytest.mark.slow  # likewise

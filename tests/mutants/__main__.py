@@ -1,6 +1,6 @@
 """Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--room NAME] [--all]``.
 
-Or try all of one line, once a test is written for one that survived: ``python -m tests.mutants --line FILE:NUMBER``.
+Or try all of one line, once a test for a survivor is written: ``python -m tests.mutants --line FILE:NUMBER``.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Drawn:
 
 
 def sample(rooms: Sequence[str], count: int, seed: int) -> list[Drawn]:
-    """Return so many mutants, from each room as many while it has some, without those known to be equivalent."""
+    """Return ``count`` mutants, equally many from each room while it has some, without known equivalents."""
     in_turn = chain.from_iterable(zip_longest(*(_of_room(room, seed) for room in rooms)))
     return list(islice((drawn for drawn in in_turn if drawn is not None), count))
 
@@ -97,11 +97,11 @@ def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple
 
 
 def main() -> int:
-    """Print every mutant's fate, and those that survived once more; return 1 if too many did."""
+    """Print every mutant's fate, then the survivors again; return 1 if there are too many."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=100, help="draw so many mutants")
+    parser.add_argument("--count", type=int, default=100, help="number of mutants to draw")
     parser.add_argument("--seed", type=int, default=1, help="draw others with another number")
-    parser.add_argument("--jobs", type=int, default=2, help="run so many test processes at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="number of test processes at a time")
     parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
     parser.add_argument("--line", metavar="FILE:NUMBER", help="draw none, but try all mutants of this line")
     parser.add_argument("--all", action="store_true", help="run slow tests too, as make test-all does")
@@ -115,8 +115,8 @@ def main() -> int:
         became[fate] += 1
         if fate not in _DEAD:
             survivors.append(one)
-    told = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
-    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}: {told}); the others:")
+    summary = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}: {summary}); the others:")
     for one in survivors:
         print(f"  {one.mutant.place}\n    - {one.before}\n    + {one.after}")
     return int(len(survivors) > (1 - _TARGET) * len(drawn))

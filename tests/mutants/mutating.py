@@ -94,7 +94,7 @@ def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
             parts = [*node.decorator_list, node.returns]
         elif isinstance(node, ast.ClassDef):
             parts = list(node.decorator_list)
-        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in what is tested
+        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in tested code
             parts = [node.value]
         elif isinstance(node, ast.arg | ast.AnnAssign):
             parts = [node.annotation]

@@ -113,7 +113,7 @@ def test_a_pool_that_wants_more_reports_than_the_relay_waits_for_them(least: int
 
 
 def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
-    """Devices name the least number in their pool; one that the collector lists with another is another pool."""
+    """Devices name the least number in their pool; with another number the collector lists another pool."""
     with collecting(POOLS) as collector, Relay(config(tmp_path, collector.url)) as relay:
         relay.pools.refresh()
         with pytest.raises(Problem) as caught:

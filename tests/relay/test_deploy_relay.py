@@ -81,7 +81,7 @@ def test_devices_report_through_nginx(proxies: list[str], first: list[int], seco
             for hidden in ("/metrics", "/healthz", "/readyz", "/v1/reports", "/v1/sealed/"):
                 assert ask(there, "GET", hidden)[0] == 404
         process.terminate()
-        told = "".join(process.communicate()).encode() + bytes_of(tmp_path)
-    assert (b"name it in proxies" in told) == (429 in first + second)
+        output = "".join(process.communicate()).encode() + bytes_of(tmp_path)
+    assert (b"name it in proxies" in output) == (429 in first + second)
     logs = [path.read_bytes() for path in tmp_path.glob("*.log")]
-    assert all(b"198.51" not in one for one in (told, *logs))
+    assert all(b"198.51" not in text for text in (output, *logs))

@@ -47,7 +47,7 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
 
 
 def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector: FakeCollector) -> None:
-    """It would else be silent for ever: its key file may stand elsewhere than the operator thinks."""
+    """Otherwise it would stay silent: its key file may be elsewhere than the operator thinks."""
     collector.pools = []
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     with pytest.raises(RejectedError, match="lists no pool"):
@@ -73,7 +73,7 @@ def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
 ) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.refresh()
-    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop what is malformed
+    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop malformed reports
     assert kind(pools, THEME, 1138) is Kind.MALFORMED
     collector.pools = POOLS[2:]
     pools.refresh()

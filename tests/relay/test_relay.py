@@ -80,11 +80,11 @@ def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
             (413, "too-large", b"x" * 2_000_000),
         ):
             try:
-                told = ask(url, "POST", "/v1/sealed", body)
+                answer = ask(url, "POST", "/v1/sealed", body)
             except (ConnectionError, OSError):
                 assert status == 413  # it did not wait for the end
                 continue
-            assert (told[0], problem_of(told[1])) == (status, kind)
+            assert (answer[0], problem_of(answer[1])) == (status, kind)
         assert ask(url, "POST", "/v1/sealed", good, Content_Type="text/plain")[0] == 415
         assert ask(url, "GET", "/v1/sealed") == (200, b'{"relay": "dither"}')
         assert ask(url, "PUT", "/v1/sealed", good)[0] == 405
@@ -107,8 +107,8 @@ def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
         assert seen == [202, 202, 202, 429, 429]
         assert send(url, rows(9)[8], X_Forwarded_For="198.51.100.78") == 202
         assert send(url, rows(1)[0][1:], X_Forwarded_For="198.51.100.79") == 400
-        told = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
-        assert problem_of(told[1]) == "crowded"
+        answer = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
+        assert problem_of(answer[1]) == "crowded"
         told_all = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE)
@@ -135,7 +135,7 @@ def test_relay_without_a_list_of_pools_answers_503(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
 def test_a_disk_that_takes_no_more_is_not_ready(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    """A limit on the size of files stands for the disk: a write beyond it fails, and later writes succeed."""
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, process):
         until_ready(url)
         some = rows(3)
@@ -196,7 +196,7 @@ def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", ["listing", "database"])
 def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
-    """And what was opened is closed again: the next one takes the lock."""
+    """It closes what it opened: the next relay takes the lock."""
     with collecting(POOLS) as collector:
         if lost == "database":
             (tmp_path / "relay.db").write_bytes(b"no database" * 100)

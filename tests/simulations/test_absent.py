@@ -1,7 +1,7 @@
 """Of values that nobody holds at most 5% are ok, and none of a negative share, at any number of values and reports.
 
 Of a right implementation each value of a listed domain is ok with a probability of at most 5%, independently of the
-others, for its support is drawn by itself; a test fails then with 1e-9, one of all with less than 1e-6.
+others, because its support is drawn independently; a test fails then with 1e-9, one of all with less than 1e-6.
 """
 
 from itertools import product

@@ -1,4 +1,4 @@
-"""Pictures of lines: every line can be told from the others, however many there are."""
+"""Pictures of lines: every line can be distinguished from the others, however many there are."""
 
 from itertools import combinations
 
@@ -60,7 +60,7 @@ def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None
     assert len(figure.axes) == 9
     for axes in figure.axes:
         coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
-        assert len(coloured) == 2  # what was measured, and theory
+        assert len(coloured) == 2  # the measured values, and theory
         assert axes.get_ylim() == figure.axes[0].get_ylim()
 
 

@@ -34,7 +34,7 @@ class Database:
         self.refusals: Counter[Refusal] = Counter()
         self.failure: Exception | None = None
         self.asked = threading.Semaphore(0)
-        self.told = threading.Semaphore(0)
+        self.refusals_added = threading.Semaphore(0)
         self.link = self.disabled, self.add_refusals
 
     def disabled(self) -> Mapping[str, date]:
@@ -47,7 +47,7 @@ class Database:
         if self.failure is not None:
             raise self.failure
         self.refusals.update(refused)
-        self.told.release()
+        self.refusals_added.release()
 
 
 def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:

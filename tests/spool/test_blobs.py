@@ -159,6 +159,6 @@ def test_no_password_of_a_url_is_shown(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "denied")
 
     monkeypatch.setattr(LocalFileSystem, "ls", fail)
-    with pytest.raises(SpoolError) as told:
+    with pytest.raises(SpoolError) as raised:
         ObjectStore("local://key:secret@bucket/spool").names("segments")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(raised.value)

@@ -65,7 +65,7 @@ def test_no_batch_counts_twice_while_devices_retry(counts: Store, blobs: Folder,
 
 
 _KILLS = {(FoldStep.LISTED, -3650), (FoldStep.LISTED, 46), (FoldStep.ADDED, 46)}
-"""Before the database knows of the run, and amid its buckets. What comes later is in test_killed.py, of one clock."""
+"""Before the database knows of the run, and amid its buckets. Later steps are in test_killed.py, under one clock."""
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_killed_under_one_clock_and_resumed_under_another(
             folded(folding(counts, blobs, now=lambda now=first: now, after=at(step, 1)))
         if step is FoldStep.LISTED and then - first > timedelta(days=45):
             (run,) = blobs.names("runs")
-            told = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
-            with pytest.raises(SpoolError, match=told):
+            message = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
+            with pytest.raises(SpoolError, match=message):
                 folded(folding(counts, blobs, now=lambda now=then: now))
             blobs.delete("runs", run)
         folded(folding(counts, blobs, now=lambda now=then: now))

@@ -1,4 +1,4 @@
-"""A fold counts what is spooled, each batch once."""
+"""A fold counts each batch of the spool once."""
 
 import threading
 from contextlib import ExitStack, closing
@@ -132,7 +132,7 @@ def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder,
 
 
 def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    """Another goes on with the run meanwhile, ends it, and folds what came after it."""
+    """Another fold resumes the run, ends it, and folds what was spooled later."""
     sent, later = some(100, 12), some(50, 13)
     deliver(blobs, sent, 12)
 

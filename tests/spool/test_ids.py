@@ -193,7 +193,7 @@ def test_ids_of_rare_folds_age_at_most_a_week_per_fold(blobs: BlobStore) -> None
 
 @pytest.mark.parametrize("behind", [46, 3_650])
 def test_ids_of_a_clock_that_was_behind_are_kept_for_the_horizon(blobs: BlobStore, behind: int) -> None:
-    """A run notes its own day and the latest that its bucket knew; a later clock tells which of them was wrong."""
+    """A run notes its own day and the latest that its bucket knew; a later clock shows which of them was wrong."""
     add(blobs, BUCKET, "right", some(0, 2), 9_000)
     add(blobs, BUCKET, "behind", some(2, 4), 9_000 - behind)
     add(blobs, 255, "behind", some(4, 6), 9_000 - behind)  # where there was none it grows old a week sooner

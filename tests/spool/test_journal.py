@@ -1,4 +1,4 @@
-"""Journals: their groups, who holds them, and the segments that they become."""
+"""Journals: their groups, the processes that hold them, and the segments that they become."""
 
 import fcntl
 import os
@@ -169,7 +169,7 @@ def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> Non
     ours.release()
 
 
-def test_search_for_abandoned_journals_skips_one_that_is_closed_meanwhile(
+def test_search_for_abandoned_journals_skips_one_that_is_closed_during_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal, place = opened(tmp_path)
@@ -196,7 +196,7 @@ def test_new_journal_is_never_taken_for_an_abandoned_one(tmp_path: Path, monkeyp
         if flags & os.O_EXCL:  # it is there, and not held yet
             looking.append(threading.Thread(target=lambda: found.extend(abandoned(tmp_path))))
             looking[0].start()
-            looking[0].join(0.2)  # who looks must wait
+            looking[0].join(0.2)  # the search must wait
         return descriptor
 
     open_file = os.open
@@ -235,12 +235,12 @@ def test_damaged_journal_leaves_a_notice_and_no_batch(tmp_path: Path, caplog: py
     journal.path.write_bytes(content)
     assert journal.seal(place) == 2
     assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
-    told = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
-    assert f"damaged: {told}" in caplog.text
+    message = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
+    assert f"damaged: {message}" in caplog.text
     left = {one.name: one.read_bytes() for one in (tmp_path / "open").iterdir() if one.name != "lock"}
     assert left.keys() == {f"{journal.path.stem}.damaged"}
     (notice,) = left.values()
-    assert notice.decode().startswith(told)
+    assert notice.decode().startswith(message)
     assert not any(part in notice for one in uploads for part in (one.batch, one.rows, one.batch.hex().encode()))
 
 
@@ -283,7 +283,7 @@ def test_append_to_a_full_disk_leaves_nothing_and_the_next_succeeds(
 
 
 def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int, bytes, int], int]:
-    """A write to a disk that has so much room; then it is full."""
+    """Write to a disk that is full after ``room`` bytes."""
     left = [room]
 
     def written(descriptor: int, content: bytes, offset: int) -> int:
@@ -314,7 +314,7 @@ def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
 @pytest.mark.parametrize(("points", "commits"), [(15, 20), pytest.param(60, 40, marks=pytest.mark.slow)])
 def test_acknowledged_batches_survive_power_cuts(tmp_path: Path, points: int, commits: int) -> None:
-    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+    """The test can fail: without fsync the same cuts lose acknowledged batches."""
     for durable in (True, False):
         (tmp_path / str(durable)).mkdir()
         wrong = spool_power_cuts(tmp_path / str(durable), points if durable else 5, commits=commits, durable=durable)

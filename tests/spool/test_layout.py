@@ -93,12 +93,12 @@ def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     journals[0].seal(layout.blobs)
     journals[1].path.rename(journals[1].path.with_suffix(".damaged"))
     layout.blobs.put("damaged", "f" * 32 + ".damaged", b"what was a segment")
-    told = layout.backlog()
-    assert told[:3] == (size, 1, 2)
-    assert told.free > 0
+    backlog = layout.backlog()
+    assert backlog[:3] == (size, 1, 2)
+    assert backlog.free > 0
 
 
-def test_a_journal_that_is_closed_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backlog_survives_a_journal_closed_during_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = SpoolLayout.at(str(tmp_path))
     layout.make()
     journals = [SpoolJournal.create(layout.journals) for _ in range(3)]

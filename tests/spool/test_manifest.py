@@ -166,7 +166,7 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
     folded(folding(counts, blobs))
     lost = within(held, FILLED[-1]) + within(more, *FILLED[3:])
     assert_same(counts, tmp_path, without(others + held + more, lost))
-    assert len(blobs.names("damaged")) == 1  # of one that is gone there is nothing to keep
+    assert len(blobs.names("damaged")) == 1  # of a segment that is gone there is nothing to keep
     for name, copy in zip(names, copies, strict=True):
         blobs.put("segments", name, copy)
     folded(folding(counts, blobs))

@@ -34,7 +34,7 @@ def test_disabled_versions_are_read_again() -> None:
         database.versions = {MOBILE.version: TODAY}
         while database.asked.acquire(blocking=False):
             pass  # it asked that, maybe more than once, before there was an answer
-        for _ in range(3):  # one that may have begun before, one after, and one to say that it has ended
+        for _ in range(3):  # a reading may have begun before; the next begins after; a third says that it has ended
             assert database.asked.acquire(timeout=PATIENCE)
         assert set(link.disabled()) == {MOBILE.version}
 
@@ -81,12 +81,12 @@ def test_refusals_are_written_soon_and_at_the_end() -> None:
     with closing(DatabaseLink(*database.link, PATIENCE)) as link:
         link.start()
         link.add_refusals({MALFORMED: 1}, SHARD)
-        assert database.told.acquire(timeout=PATIENCE / 2)
+        assert database.refusals_added.acquire(timeout=PATIENCE / 2)
         database.failure = StoreError("database: gone")
         link.add_refusals({MALFORMED: 1}, SHARD)
         database.failure = None
     assert database.refusals == {MALFORMED: 2}
-    with closing(DatabaseLink(*database.link)) as link:  # one that never started
+    with closing(DatabaseLink(*database.link)) as link:  # it is never started
         link.add_refusals({MALFORMED: 5}, SHARD)
     assert database.refusals == {MALFORMED: 7}
 
@@ -99,7 +99,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
 
     class Silent(Database):
         def add_refusals(self, *_: object) -> None:
-            self.told.release()
+            self.refusals_added.release()
             assert answered.wait(PATIENCE)
 
     database = Silent()
@@ -107,7 +107,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
     link.disabled()
     link.start()
     link.add_refusals({MALFORMED: 3}, SHARD)
-    assert database.told.acquire(timeout=PATIENCE)  # its thread waits now
+    assert database.refusals_added.acquire(timeout=PATIENCE)  # its thread waits now
     link.add_refusals({MALFORMED: 1}, SHARD)
     assert not link.disabled()
     link.close()
@@ -234,7 +234,7 @@ def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) ->
     with closing(made(tmp_path, database=database)) as spool:
         assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
         assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
-        database.failure = StoreError("database: gone")  # who cannot ask goes by what is known
+        database.failure = StoreError("database: gone")  # a sink that cannot ask goes by what it knows
         assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
     assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
 

@@ -73,12 +73,12 @@ def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytes
     lines = []
     with cluster_of(0) as cluster:
 
-        def tell(line: str) -> None:
+        def show(line: str) -> None:
             lines.append(line)
             if len(lines) == 2:
                 cluster.scale(1)
 
-        with workers(scheduler=cluster.scheduler_address, show=tell) as spread:
+        with workers(scheduler=cluster.scheduler_address, show=show) as spread:
             assert list(spread(doubled, range(3))) == [0, 2, 4]
         assert set(lines) == {f"waiting: no worker is connected to {cluster.scheduler_address}\n"}
 

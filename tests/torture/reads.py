@@ -60,7 +60,7 @@ def greedy_readers(
     seen, done = Answered(), threading.Event()
     with running(folder, toml=toml) as (url, process):
         _until_closed(folder, toml)
-        _get(url, f"{SMALL}?confidence=0.9")  # what is loaded once is no cost of an answer
+        _get(url, f"{SMALL}?confidence=0.9")  # loads modules once, which is no cost of an answer
         for path in (DISCOVERY, EVERYTHING, STRINGS):
             seen.first[path], seen.again[path] = _get(url, path)[0], min(_get(url, path)[0] for _ in range(3))
         greedy = [threading.Thread(target=_greedy, args=(url, days, number, done)) for number in range(_GREEDY)]

@@ -54,7 +54,7 @@ os._exit(0)  # as a power cut would have it, without a last checkpoint
 def relay_power_cuts(
     folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1
 ) -> list[str]:
-    """Cut the power at so many points of one run; return what went wrong, each time it did."""
+    """Cut the power at random points of one run; return the failures."""
     steps = record(folder, commits, "FULL" if durable else "OFF", _WORK, _NAME)
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
@@ -65,7 +65,7 @@ def relay_power_cuts(
 
 
 def _survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:
-    """Open what is left and compare; return what is wrong, or None."""
+    """Open the remaining files and compare; return the difference, or None."""
     put(folder, files)
     try:
         with closing(sqlite3.connect(folder / _NAME)) as connection:

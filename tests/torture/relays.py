@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
 
 class _Process:
-    """A process that says on stdout how far it is. ``log`` is told what it writes on stderr."""
+    """A process that says on stdout how far it is. ``log`` receives its stderr."""
 
     def __init__(self, log: Path, command: Sequence[str], more: dict[str, str]) -> None:
         with log.open("a", encoding="utf-8") as errors:

@@ -48,7 +48,7 @@ class Lost(NamedTuple):
 
 
 class _Several:
-    """The processes, and what was sent."""
+    """The processes, and the reports sent."""
 
     def __init__(self, folder: Path, seed: int, url: str | None, ports: list[int], stack: ExitStack) -> None:
         self.chance = random.Random(seed)
@@ -85,7 +85,7 @@ class _Several:
         self._keep()
 
     def send(self, count: int = _FRESH) -> list[bytes]:
-        """Let devices send fresh reports, a third of them to both relays; return them by what was posted."""
+        """Let devices send fresh reports, a third of them to both relays; return them by posted body."""
         fresh = []
         for _ in range(count):
             row = rows_of(THEME, 1, self.chance.randbytes(16), self.chance.choice(["dark", "light"]))
@@ -103,7 +103,7 @@ class _Several:
         return fresh
 
     def round(self) -> None:
-        """Let both relays forward at once, and kill a collector, or one that forwards, in the midst."""
+        """Let both relays forward at once, and kill a collector or a forwarding relay in the midst."""
         commands = [Forwarding(one, self.url, self.chance.choice([0, 0, 40, 90, 200])) for one in self.places]
         if self.chance.random() < 0.7:
             for one in commands:
@@ -126,7 +126,7 @@ class _Several:
             return store.tally(THEME)
 
     def lost(self) -> Lost:
-        """Say what both relays hold and what was not read."""
+        """Return the reports that both relays hold, and the unread ones."""
         unread = kept = 0
         for one in self.places:
             with closing(RelayStore(one.url, create=False, read_only=True)) as store:
@@ -141,7 +141,7 @@ class _Several:
 
 
 def several(folder: Path, rounds: int, seed: int = 1, url: str | None = None) -> Lost:
-    """Go so many rounds, and then retire a key; return what was lost by that.
+    """Run ``rounds`` rounds, and then retire a key; return the reports lost by that.
 
     Raises AssertionError if a report is not counted once, or is lost without a trace. ``url`` is that of the
     collectors' database; without it there is one in the folder.

@@ -1,7 +1,7 @@
 """Power cuts on a spool: every call below it is recorded, and replayed up to a random point.
 
-What was not synced by then survives or not: of a file its sectors of 512 bytes as chance has it, of a folder the first
-so many of its changes. Whatever was acknowledged before the cut must stand in a segment after the next start, and
+Unsynced changes survive or not at random: of a file each sector of 512 bytes, of a folder the first few of its
+changes. Everything acknowledged before the cut must stand in a segment after the next start, and
 nothing may that was never sent.
 """
 
@@ -98,7 +98,7 @@ def _plain(path: str) -> str:
 
 
 class _File:
-    """A file: what was written to it, and how much of that was synced."""
+    """A file: the bytes written to it, and how many of them were synced."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -157,7 +157,7 @@ def _cut(calls: Sequence[_Call], chance: random.Random) -> tuple[dict[str, bytes
 
 
 def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) -> str | None:
-    """Start anew on what is left and compare; return what is wrong, or None."""
+    """Restart on the remaining files and compare; return the difference, or None."""
     for path, content in files.items():
         kept = spool / Path(path).parent.name / Path(path).name
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
 def spool_power_cuts(
     folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1
 ) -> list[str]:
-    """Cut the power at so many points of one run; return what went wrong, each time it did."""
+    """Cut the power at random points of one run; return the failures."""
     calls = _recorded(folder, commits, durable)
     assert sum(call.name == "write" and call.path.endswith("/acknowledged") for call in calls) == commits
     chance = random.Random(seed)

@@ -33,8 +33,8 @@ def _value(text: str) -> float | str:
 
 
 def _of(family: str, size: int | None, **configured: str) -> Entry:
-    told = [family, *([] if size is None else [str(size)]), *(f"{key}={text}" for key, text in configured.items())]
-    return Entry(" ".join(told), family, size, configured)
+    words = [family, *([] if size is None else [str(size)]), *(f"{key}={text}" for key, text in configured.items())]
+    return Entry(" ".join(words), family, size, configured)
 
 
 _ONCE = [

@@ -165,7 +165,7 @@ def _steps(metric: Metric, script: tuple[Step, ...], label: str) -> Iterator[Cas
 
 
 def _state(metric: Metric, text: str) -> Case | None:
-    """Return what is kept for a metric in terms that every implementation has."""
+    """Return the stored events of a metric in terms that every implementation has."""
     if not text.strip():
         return None
     _, _, begun, kept = text.split()

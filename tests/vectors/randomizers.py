@@ -17,7 +17,7 @@ from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
 _BEYOND = 3
-"""Bytes of entropy behind those that are used, lest an implementation that takes more finds none."""
+"""Spare bytes of entropy, so that an implementation that takes too many is noticed and does not run out."""
 
 _SMALL_TABLE = 50
 _WIDEST_EDGE = 32

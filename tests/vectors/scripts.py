@@ -13,7 +13,7 @@ class Recorded(Entropy):
     def __init__(self, label: str) -> None:
         self.given = b""
         self._label = label.encode()
-        self._first = b""  # what is given before the bytes that look random
+        self._first = b""  # served before the bytes that look random
 
     def take(self, count: int) -> bytes:
         first, self._first = self._first[:count], self._first[count:]
@@ -40,7 +40,7 @@ class Prefixed(Recorded):
 class Reached(Recorded):
     """Every word that is compared with a threshold equals it, so that the event just fails.
 
-    A word that is drawn for a uniform integer is first one that is rejected, if any is.
+    The first word drawn for a uniform integer is one that is rejected, if there is one.
     """
 
     less = 0

@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """What is behind a server: its settings, and the process whose children, such as PostgreSQL's, work for it too."""
+    """The backend of a server: its settings, and the process whose children, such as PostgreSQL's, also work for it."""
 
     settings: Mapping[str, str] = MappingProxyType({})
     parent: int = -1
@@ -48,7 +48,7 @@ _ITSELF = Behind()
 
 
 def why_not(*programs: str) -> str | None:
-    """Return what has to be installed, or None if all of it is here."""
+    """Return the missing program or package, or None if all are installed."""
     missing = [program for program in programs if shutil.which(program) is None]
     return f"apt-get install {' '.join(missing)}" if missing else None
 
@@ -83,10 +83,10 @@ def measure(
         with _running([*before, sys.executable, "-m", *_command(server, app, port)], surroundings, port) as session:
             _wrk(port, rest, 1)
             used = _cpu_seconds(session, behind.parent)
-            told = _wrk(port, rest, seconds)
+            load = _wrk(port, rest, seconds)
             used = _cpu_seconds(session, behind.parent) - used
-    assert told["refused"] == 0, told
-    return Run(told["requests"] / told["seconds"], told["requests"] / used, told["p99"])
+    assert load["refused"] == 0, load
+    return Run(load["requests"] / load["seconds"], load["requests"] / used, load["p99"])
 
 
 def _command(server: str, app: str | None, port: int) -> list[str]:
@@ -128,8 +128,8 @@ def _wait(port: int) -> None:
 def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
     script = str(Path(__file__).with_name("report.lua"))
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, f"http://127.0.0.1:{port}", "--", rest]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    numbers: Mapping[str, float] = json.loads(told.splitlines()[-1])
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    numbers: Mapping[str, float] = json.loads(output.splitlines()[-1])
     return numbers
 
 

@@ -1,4 +1,4 @@
-"""Measure what reports tell, by an attack that is trained on some draws and judged on others."""
+"""Measure what reports reveal, by an attack that is trained on some draws and judged on others."""
 
 import math
 from dataclasses import dataclass

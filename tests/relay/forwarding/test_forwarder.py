@@ -35,7 +35,7 @@ class Clock:
 
 @contextmanager
 def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector, Forwarder]]:
-    """A forwarder that beats when it is told to; the hour of yesterday is used."""
+    """A forwarder that beats when the test calls it; the hour of yesterday is used."""
     clock = Clock()
     with stored(folder) as store, collecting(POOLS) as collector:
         store.freeze(clock.wall.date(), lambda *_: None, clock.wall.date() - timedelta(days=1))
@@ -184,7 +184,7 @@ def test_a_clock_that_jumps_makes_nothing_look_old(tmp_path: Path, jump: int, da
 
 @pytest.mark.parametrize("jump", [-3650, 3650])
 def test_days_of_the_relay_pass_whatever_its_clock_says(tmp_path: Path, jump: int) -> None:
-    """Reports that are too few go after 14 days, and digests after 45: nothing piles up for ever."""
+    """Reports that are too few go after 14 days, and digests after 45: nothing piles up."""
     left = rows(9)
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold_today(store, left)

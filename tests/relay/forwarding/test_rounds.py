@@ -37,7 +37,7 @@ from server.database import execute, full_disk
 
 @contextmanager
 def full_disk_after(drops: int) -> Iterator[None]:
-    """Meanwhile so many transactions drop something, and the next one fails."""
+    """Let ``drops`` transactions drop something within the block, and fail the next one."""
     left = iter(range(drops))
 
     def limited(*arguments: Any) -> int:
@@ -45,8 +45,8 @@ def full_disk_after(drops: int) -> Iterator[None]:
             raise StoreError("database: database or disk is full")
         return drop_part(*arguments)
 
-    with pytest.MonkeyPatch.context() as meanwhile:
-        meanwhile.setattr(relay_store, "drop_part", limited)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relay_store, "drop_part", limited)
         yield
 
 
@@ -135,7 +135,7 @@ def test_rejected_body_is_kept_while_others_are_posted(
 
 
 def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayStore, collector: FakeCollector) -> None:
-    """Also when the collector was away meanwhile, and has all else by now."""
+    """This holds even if the collector was down in between and has all other bodies by now."""
     hold(store, rows(32))
     collector.answers.extend([400, 503])
     one, rejected = rounds(store, collector.url), dict[str, str]()
@@ -201,7 +201,7 @@ def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCol
 def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
     store: RelayStore, collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To freeze, to let go and to drop write as well: a disk that is full to the brim would stay so for ever."""
+    """Freezing, deleting and dropping write to the disk, too: a disk without any reserve would stay full."""
     some = rows(32)
     hold(store, some)
     log = tmp_path / "relay.db-wal"
@@ -229,7 +229,7 @@ def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
 
 
 def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: FakeCollector) -> None:
-    """All at once would fill a disk, for what is deleted is overwritten; and what stays must be cut as before."""
+    """Dropping all at once would fill a disk, because deleted rows are overwritten. The rest must be cut as before."""
     hold(store, some := rows(32))
     one = rounds(store, collector.url)
     one.freeze()

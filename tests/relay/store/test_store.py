@@ -1,4 +1,4 @@
-"""The relay's store: each report once, batches that freeze, and what is left behind."""
+"""The relay's store: each report once, frozen batches, and what remains on disk."""
 
 import random
 import sqlite3
@@ -115,7 +115,7 @@ def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [5, 1000])
 def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
-    """Nor in the log; and those of another pool, which stay, are moved about meanwhile."""
+    """The log has none either, although rows of another pool, which stay, are moved within the file."""
     some, others = rows(count, 1), rows(count // 2, 2)
     with stored(tmp_path) as store:
         for start in range(0, count, 97):
@@ -175,7 +175,7 @@ def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
 
 
 def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
-    """A collector that lists others each time fills neither disk nor memory."""
+    """A collector that lists other pools each time fills neither disk nor memory."""
 
     def others(turn: int) -> list[ListedPool]:
         return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(200)]

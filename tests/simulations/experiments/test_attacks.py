@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dither_simulations.choices import Attack
 
 SLOW = pytest.mark.slow
-"""Of what is tried for several numbers: those that lie between, or are a special case of, the ones that stay."""
+"""Cases left out of quick tests: values between those that stay, and special cases of them."""
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
@@ -43,7 +43,7 @@ attack = partial(lab, "attack")
 
 
 def fits(row: Row, probability: float) -> bool:
-    """Whether so many successes are to be expected of a probability, but for 1e-8 at either side."""
+    """Whether this number of successes is plausible for a probability: not in a tail of 1e-8 at either side."""
     law = stats.binom(row["devices"], probability)
     return bool(law.ppf(1e-8) <= row["success"] * row["devices"] <= law.isf(1e-8))
 
@@ -129,7 +129,7 @@ def test_values_that_mark_the_same_cells_share_one_draw() -> None:
 
 @pytest.mark.parametrize("name", MEMOIZED)
 def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
-    """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
+    """The ratio of its probabilities over the cells of two values is the permanent ratio of the mechanism."""
     mechanism = named(name, 8, 1.0, 2.0, at_most=3)
     draw = permanent_draw(mechanism)
     assert draw is not None

@@ -78,10 +78,10 @@ def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
     assert (row["part"], row["reports"], row["epsilon"]) == ("1x30", 30, 1.0)
     assert row["delta"] == pytest.approx(1e-6)
     assert Fraction(row["delta"]) >= Fraction("1e-6")
-    told = run("--epsilon", "1", "--reports", "30").stdout
-    assert "at most ε = 30 about one person, the sum of the losses." in told
-    assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in told
-    assert "use the sum" in told
+    output = run("--epsilon", "1", "--reports", "30").stdout
+    assert "at most ε = 30 about one person, the sum of the losses." in output
+    assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in output
+    assert "use the sum" in output
     assert "use the sum" not in run("--epsilon", "1", "--reports", "365").stdout
 
 
@@ -119,9 +119,9 @@ def test_deltas_of_reports_are_added() -> None:
 def test_without_a_delta_there_is_the_sum_alone() -> None:
     (row,) = rows("--epsilon", "1", "--reports", "365", "--delta", "0")
     assert (row["sum"], row["optimal"], row["advanced"], row["delta"]) == (365, 365, None, 0)
-    told = run("--epsilon", "1", "--reports", "365", "--delta", "0").stdout
-    assert "optimal" not in told
-    assert "shorthand" not in told
+    output = run("--epsilon", "1", "--reports", "365", "--delta", "0").stdout
+    assert "optimal" not in output
+    assert "shorthand" not in output
 
 
 def test_a_group_of_people_multiplies_the_loss() -> None:
@@ -173,9 +173,9 @@ def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path)
     found = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
     assert next(iter(found)) == "2x3"
     assert [found[name]["reports"] for name in ("theme", "plan", "page", "rare")] == [2, 1, 1, 2]
-    told = run("--metrics", metrics).stdout
-    assert "only if its value is new: plan, page." in told
-    assert MEMOISATION in told
+    output = run("--metrics", metrics).stdout
+    assert "only if its value is new: plan, page." in output
+    assert MEMOISATION in output
     assert MEMOISATION not in run("--epsilon", "1").stdout
 
 

@@ -126,8 +126,8 @@ def test_the_bound_is_that_of_the_field() -> None:
 
 def test_open_domains_have_no_simple_theory_of_widths() -> None:
     population = ZIPF.population(4, 1000)
-    told = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
-    assert (told["l1_theory"], told["width_theory"]) == (None, None)
+    theory = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
+    assert (theory["l1_theory"], theory["width_theory"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_devices_err_as_theory_says(family: type[RandomizedResponse | SymmetricU
     errors = [run_trial(mechanism, population, seed, law="device")[0]["mse"] for seed in seeds]
     theory = predicted_mse(mechanism, population)
     assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors)
-    assert 6 * stats.sem(errors) < theory / 3  # narrow enough to tell, say, the variance of the other family
+    assert 6 * stats.sem(errors) < theory / 3  # narrow enough to exclude, say, the variance of the other family
 
 
 @pytest.mark.parametrize("law", ["joint", "marginal"])
@@ -240,12 +240,12 @@ TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 
 
 def test_every_measure_of_known_errors_is_right() -> None:
-    told = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
-    assert told["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
-    assert told["l1"] == pytest.approx(0.4)
-    assert told["max_error"] == pytest.approx(0.2)
-    assert told["kl"] is None  # something was found where there is nothing
-    assert told["recall"] == 1.0
+    measures = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
+    assert measures["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
+    assert measures["l1"] == pytest.approx(0.4)
+    assert measures["max_error"] == pytest.approx(0.2)
+    assert measures["kl"] is None  # something was found where there is nothing
+    assert measures["recall"] == 1.0
 
 
 def test_divergence_is_that_of_kullback_and_leibler() -> None:
@@ -274,9 +274,9 @@ def test_ties_are_neither_luck_nor_order() -> None:
 
 
 def test_intervals_are_counted_and_measured() -> None:
-    told = intervals(np.zeros(4), np.full(4, 0.4), TRUTH)
-    assert told["coverage"] == 0.75
-    assert told["width"] == pytest.approx(0.4)
+    measures = intervals(np.zeros(4), np.full(4, 0.4), TRUTH)
+    assert measures["coverage"] == 0.75
+    assert measures["width"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

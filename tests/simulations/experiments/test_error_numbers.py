@@ -66,8 +66,8 @@ def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
     path = tmp_path / "ages.csv"
     path.write_text("age,people\n10,30\n20,50\nunknown,5\n200,15\n")
     common = ("--mechanism", "dithered-response", "--epsilon", "8", "--repeats", "1", "--json", "--input", path)
-    told = run(*common, "--column", "age", "--weights", "people", "--low", "0", "--high", "100", "--quantile", "0.5")
-    rows = json.loads(told.stdout)
+    result = run(*common, "--column", "age", "--weights", "people", "--low", "0", "--high", "100", "--quantile", "0.5")
+    rows = json.loads(result.stdout)
     assert [row["what"] for row in rows] == ["mean", "distribution", "p50"]
     assert {row["users"] for row in rows} == {100}
     assert run(*common, "--column", "age").exit_code == 2

@@ -56,7 +56,7 @@ QUESTION = DiscoveryQuestion("a-d", 6)
 
 
 def asked(discovery: bool, epsilon: float = 4.0) -> tuple[Mechanism, Population, DiscoveryQuestion | tuple[str, ...]]:
-    """Return a mechanism, the people and what is looked for."""
+    """Return a mechanism, the people, and the strings to look for."""
     if not discovery:
         held = Population(HELD, apportion(SHARES, 10**12))
         return named(STRING_MECHANISMS[0], 0, epsilon), held, listed(HELD, 2_000)

@@ -205,14 +205,14 @@ def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
 def test_the_users_needed_are_those_whose_reach_is_the_share() -> None:
     (row,) = json.loads(of_type("string", "-k", "1000", "--epsilon", "2", "--share", "0.003", "--json").stdout)
     mechanism = named("projective-count-mean-sketch", 0, 2.0)
-    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are told"
+    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are printed"
     assert row["users_listed"] is None
 
 
 def test_hope_is_refused_in_words() -> None:
-    told = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
-    assert "Do not hope at ε = 1" in told
-    assert "shorter strings, fewer characters or a list" in told
+    output = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
+    assert "Do not hope at ε = 1" in output
+    assert "shorter strings, fewer characters or a list" in output
     assert "no string at all" in of_type("string", "--discover", "a-z/12", "-n", "100", "--epsilon", "1").stdout
     assert "Do not hope" not in of_type("string", "-k", "100", "-n", "1e8", "--epsilon", "1").stdout
 

@@ -61,8 +61,8 @@ def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned(epsilon: flo
 
 
 def test_a_quantile_is_no_better_known_than_to_a_step_of_the_grid() -> None:
-    told = run("--aim", "p50", "--epsilon", "1", "--error", "0.005").stdout
-    assert "At ε = 1 no interval reaches less than ± 0.781 %" in told  # of 129 points
+    output = run("--aim", "p50", "--epsilon", "1", "--error", "0.005").stdout
+    assert "At ε = 1 no interval reaches less than ± 0.781 %" in output  # of 129 points
 
 
 def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
@@ -88,9 +88,9 @@ def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:
     """A coin of 1 in e + 1 lies: about σ(1-σ)/(p-q)² with σ = q + 0.95 (p-q), 37,211 users."""
     (row,) = number(rank=0.95, size=10).rows()
     assert row["users_threshold"] == pytest.approx(37_211, rel=0.03)
-    told = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
-    assert "type boolean" in told
-    assert "type choice" in told
+    output = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
+    assert "type boolean" in output
+    assert "type choice" in output
     assert "type choice" not in run("--aim", "p95", "--epsilon", "1", "-k", "17").stdout
     assert "type boolean" not in run("--epsilon", "1").stdout
 

@@ -15,7 +15,7 @@ from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {
     **{f"{name} {epsilon:g}": named_numeric(name, epsilon) for name in NUMERIC for epsilon in (0.5, 4.0)},
-    "for ever": named_numeric("dithered-response", 1.0, 2.0),
+    "permanent": named_numeric("dithered-response", 1.0, 2.0),
     "many steps": DitheredResponse.calibrate(None, 10.0, steps=1023, resolution=2),
     "many phases": DitheredResponse.calibrate(None, 1.0, resolution=256),
 }
