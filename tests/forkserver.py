@@ -218,8 +218,8 @@ class _Program:
 
     def close(self) -> None:
         """Close the streams in the server."""
-        for one in self._streams:
-            os.close(one)
+        for stream in self._streams:
+            os.close(stream)
 
     def take_over(self) -> NoReturn:
         """Make this process, a child of the server, the program's, and end as the program ends."""

@@ -28,6 +28,6 @@ def test_kept_ports_differ_and_the_system_gives_none_of_them_away() -> None:
         assert len(set(ports)) == 20
         if sys.platform == "linux":
             given = [socket.create_server(("127.0.0.1", 0)) for _ in range(200)]
-            assert not {one.getsockname()[1] for one in given} & set(ports)
-            for one in given:
-                one.close()
+            assert not {port.getsockname()[1] for port in given} & set(ports)
+            for port in given:
+                port.close()

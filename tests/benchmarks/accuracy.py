@@ -91,12 +91,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=PARTS, action="append")
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        tables = [table for part in asked.part or PARTS for table in PARTS[part].tables(_measured)]
+        tables = [table for part in options.part or PARTS for table in PARTS[part].tables(_measured)]
     except Unavailable as problem:
         sys.exit(str(problem))  # half a comparison is none
-    write(asked.tables, *tables)
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

@@ -158,20 +158,18 @@ def main() -> None:
     parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
     parser.add_argument("--part", action="append", choices=PARTS)
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
-    print(
-        f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
-    )
-    parts = asked.part or [*PARTS]
+    print(f"Coverage of 95% intervals in %: {options.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n")
+    parts = options.part or [*PARTS]
     groups = [of for part in parts for of in PARTS[part]]
     print(" " * 39 + "".join(f"{of:>24}" for of in groups))
     print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
     found: list[Coverage] = []
-    for name in asked.mechanism or NAMES[1:]:
-        found += (coverage(name, size, asked.surveys, groups) for size in SIZES)
+    for name in options.mechanism or NAMES[1:]:
+        found += (coverage(name, size, options.surveys, groups) for size in SIZES)
         print(lines(found[-len(SIZES) :]), flush=True)
-    write(asked.tables, *(table(part, found) for part in parts))
+    write(options.tables, *(table(part, found) for part in parts))
 
 
 if __name__ == "__main__":

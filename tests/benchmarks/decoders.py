@@ -127,16 +127,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables.add_option(parser)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.large:
-        large(asked.large)
+    options = parser.parse_args()
+    if options.large:
+        large(options.large)
         return
     rows = [row for case in CASES for row in rows_of(case)]
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     print("\n".join("  ".join(map(str.ljust, row, widths)) for row in (_HEAD, *rows)), flush=True)
     long = [_large(candidates) for candidates in (10_000, 1_000_000)]
     few = tables.Table("decoders", _HEAD, rows, words=2)
-    tables.write(asked.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
+    tables.write(options.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
 
 
 if __name__ == "__main__":

@@ -101,12 +101,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rounds", type=int, nargs="?", default=3)
     add_option(parser)
-    asked = parser.parse_args()
-    rounds: int = asked.rounds
+    options = parser.parse_args()
+    rounds: int = options.rounds
     folding()
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
-        sys.exit(1 if asked.tables else 0)
+        sys.exit(1 if options.tables else 0)
     here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
     gain, lines = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
     if why_not("cc"):
@@ -130,10 +130,10 @@ def main() -> None:
             f"{p99:.1f}",
         ]
     )
-    if asked.tables and any(row[1] == "0" for row in lines):
+    if options.tables and any(row[1] == "0" for row in lines):
         sys.exit("no table is written, for a server answered nothing")
     head = ("server", "requests/s", "times the first", "per core", "times the first", "p99 ms")
-    write(asked.tables, Table("ingest", head, lines))
+    write(options.tables, Table("ingest", head, lines))
 
 
 if __name__ == "__main__":

@@ -138,12 +138,17 @@ def cells(name: str, epsilon: float, reports: int, runs: int) -> list[str]:
     law = dithered(epsilon)
     shares = population(name, law.points)
     found = [run(law, shares, reports, rng, curve=number < CURVES) for number in range(runs)]
-    cuts = np.mean([one.cuts for one in found], axis=0)
-    quantiles = np.mean([one.quantiles for one in found], axis=0)
-    widths = np.median([one.widths for one in found], axis=0)
-    held = [np.mean([one.mean for one in found]), np.mean([one.noise for one in found]), cuts.mean(), cuts.min()]
+    cuts = np.mean([survey.cuts for survey in found], axis=0)
+    quantiles = np.mean([survey.quantiles for survey in found], axis=0)
+    widths = np.median([survey.widths for survey in found], axis=0)
+    held = [
+        np.mean([survey.mean for survey in found]),
+        np.mean([survey.noise for survey in found]),
+        cuts.mean(),
+        cuts.min(),
+    ]
     held += [quantiles.mean(), quantiles.min()]
-    distance = np.nanmean([one.distance for one in found])
+    distance = np.nanmean([survey.distance for survey in found])
     numbers = [f"{100 * share:.1f}" for share in [*held, *widths]]
     return [name, f"{epsilon}", f"{reports:,}", *numbers, f"{1e4 * distance:.1f}"]
 
@@ -158,16 +163,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     heads = ("population", "eps", "reports", "mean", "noise", "cuts", "worst", "quants", "worst", "w50", "w95", "W1e4")
     print(line(heads))
     rows: list[Sequence[str]] = []
     for epsilon in EPSILONS:
         for reports in SIZES:
             for name in POPULATIONS:
-                rows.append(cells(name, epsilon, reports, asked.runs))
+                rows.append(cells(name, epsilon, reports, options.runs))
                 print(line(rows[-1]), flush=True)
-    write(asked.tables, Table("numeric-coverage", TOLD, rows))
+    write(options.tables, Table("numeric-coverage", TOLD, rows))
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ def run(metric: Metric, column: Column, reports: int, seed: int) -> Floats:
     """Return the intervals of a run, shape (3, 2): of mean, median and 95th percentile."""
     scale, found = Scale.of(metric), estimated(metric, column, reports, seed)
     statistics: list[dict[str, Any]] = [scale.mean(found.mean)]
-    statistics += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
-    return np.array([[one["low"], one["high"]] for one in statistics])
+    statistics += [scale.quantile(quantile, reports) for quantile in found.quantiles(_SHARES)]
+    return np.array([[statistic["low"], statistic["high"]] for statistic in statistics])
 
 
 def read(path: Path, name: str, low: float, high: float) -> Column:
@@ -120,16 +120,16 @@ def main() -> None:
     parser.add_argument("--high", type=float, default=100)
     parser.add_argument("--reports", type=int, default=REPORTS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     columns = MADE_UP
-    if given.input is not None:
-        columns = {given.column: read(given.input, given.column, given.low, given.high)}
+    if options.input is not None:
+        columns = {options.column: read(options.input, options.column, options.low, options.high)}
     heads = "".join(f"{name:>8}" for name in STATISTICS)
     heads += "".join(f"{'held':>7}" for _ in STATISTICS) + "".join(f"{'width':>7}" for _ in STATISTICS)
     print(f"{'column':16}{'eps':>5}{'reports':>10}{'seeds':>7}{heads}")
     for name, column in columns.items():
         for epsilon in EPSILONS:
-            print(line(name, column, epsilon, given.reports, given.seeds))
+            print(line(name, column, epsilon, options.reports, options.seeds))
             sys.stdout.flush()
 
 

@@ -208,7 +208,7 @@ def truths(rng: np.random.Generator, fleets: int = 100) -> dict[str, float]:
     """Return the population's values: of retention exactly, of means from this many fleets, which are others."""
     known = {f"week {week}": _kept(week) for week in (1, 4, 12)}
     answers = [_answers(Fleet.drawn(rng), rng) for _ in range(fleets)]
-    days, uses = (np.concatenate([one[place] for one in answers]) for place in (0, 1))
+    days, uses = (np.concatenate([answer[place] for answer in answers]) for place in (0, 1))
     return known | {"days": float(days.mean()), "uses": float(uses.mean())}
 
 
@@ -298,10 +298,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     add_option(parser)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rng = np.random.default_rng(SEED)
     truth, held = truths(rng), defaultdict[str, list[Found]](list)
-    for _ in range(given.surveys):
+    for _ in range(options.surveys):
         for name, found in survey(rng, truth).items():
             held[name.partition(":")[0]].append(found)
     rows = [[name, *(f"{100 * share:.1f}" for share in np.array(found).mean(axis=0))] for name, found in held.items()]
@@ -318,7 +318,7 @@ def main() -> None:
     )
     for table in tables:
         print(table.markdown())
-    write(given.tables, *tables)
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _round(folder: Path, url: str, reports: int, length: int, pool: int, measure
 
 def _used_bytes(file: Path) -> int:
     with closing(sqlite3.connect(file)) as connection:
-        values = [int(connection.execute(f"PRAGMA {one}").fetchone()[0]) for one in _PAGES]
+        values = [int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in _PAGES]
     return (values[0] - values[1]) * values[2]
 
 
@@ -114,11 +114,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reports", type=int, nargs="*")
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     rate = taken(68)
-    forwards = [forwarded(reports, 51, 1) for reports in (100_000, *asked.reports)]
+    forwards = [forwarded(reports, 51, 1) for reports in (100_000, *options.reports)]
     forwards.append(forwarded(20_000, 1139, 3))
-    write(asked.tables, Table("relay", TAKEN, [rate], words=0), Table("relay-rounds", FORWARDED, forwards, words=0))
+    write(options.tables, Table("relay", TAKEN, [rate], words=0), Table("relay-rounds", FORWARDED, forwards, words=0))
 
 
 if __name__ == "__main__":

@@ -37,11 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
     add_option(parser)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     header = ("d", "w", "ε", "auto", "measured", "theory", "window", "privset", "eps/d", "1 bit", "pad, sample")
-    rows = [_row(size, most, epsilon, asked.runs) for size, most in CASES for epsilon in EPSILONS]
+    rows = [_row(size, most, epsilon, options.runs) for size, most in CASES for epsilon in EPSILONS]
     print(render(header, rows))
-    write(asked.tables, Table("selections", header, rows, words=0))
+    write(options.tables, Table("selections", header, rows, words=0))
 
 
 def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, ...]:

@@ -163,7 +163,7 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
             ordering = sum(pool.map(write, [(place, metric, number, part) for number, part in enumerate(parts)]))
         size, _ = _segments(place)
         took = fold(place.folder, folder)
-        remembered = sum(one.stat().st_size for one in (place.folder / "ids").rglob("*.ids"))
+        remembered = sum(path.stat().st_size for path in (place.folder / "ids").rglob("*.ids"))
     repeated = sum(part // REPEATED for part in parts[1:])
     counted = {"batches": count - repeated, "repeated": repeated, "conflicts": 0}
     assert took.report.items() >= counted.items(), took.report
@@ -203,14 +203,14 @@ def main() -> None:
     parser.add_argument("counts", metavar="REPORTS", type=float, nargs="*", default=[1e7])
     parser.add_argument("--rounds", type=int, default=3)
     tables.add_option(parser)
-    asked = parser.parse_args()
-    counts, figures, written = [int(count) for count in asked.counts], {}, []
+    options = parser.parse_args()
+    counts, figures, written = [int(count) for count in options.counts], {}, []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
-        if asked.tables:
+        if options.tables:
             sys.exit(1)
     else:
-        gain, table = collecting(asked.rounds)
+        gain, table = collecting(options.rounds)
         figures["gain_per_core"] = round(gain, 2)
         written.append(table)
     folds = []
@@ -222,7 +222,7 @@ def main() -> None:
     for each in (200_000, 8_000):
         remembering(200_000, each)
     print(json.dumps(figures))
-    tables.write(asked.tables, *written, tables.Table("fold", FOLDED, folds, words=0))
+    tables.write(options.tables, *written, tables.Table("fold", FOLDED, folds, words=0))
 
 
 if __name__ == "__main__":

@@ -69,25 +69,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--candidates", type=int, default=1_000_000)
     parser.add_argument("--short", type=int, default=10_000)
     add_option(parser)
-    chosen = parser.parse_args(arguments)
-    labels = made_up(chosen.held, QUESTION.characters, LENGTH)
+    options = parser.parse_args(arguments)
+    labels = made_up(options.held, QUESTION.characters, LENGTH)
     codes = _codes(labels)
     shares = zipf(len(labels), 1.1) / zipf(len(labels), 1.1).sum()
-    candidates = listed(labels, max(chosen.candidates, len(labels)))
+    candidates = listed(labels, max(options.candidates, len(labels)))
     rows: list[tuple[str, ...]] = []
-    for users in map(int, chosen.users):
+    for users in map(int, options.users):
         for epsilon in EPSILONS:
             runs: dict[str, list[_Line]] = {}
-            for seed in np.random.SeedSequence(20261122).spawn(chosen.runs):
+            for seed in np.random.SeedSequence(20261122).spawn(options.runs):
                 rng = np.random.default_rng(seed)
                 people = _People(labels, codes, shares, rng.multinomial(users, shares))
-                for name, line in _methods(people, epsilon, candidates, chosen.short, rng):
+                for name, line in _methods(people, epsilon, candidates, options.short, rng):
                     runs.setdefault(name, []).append(line)
-            print(f"\n{users:,} users, ε = {epsilon:g}, {chosen.runs} run(s)")
+            print(f"\n{users:,} users, ε = {epsilon:g}, {options.runs} run(s)")
             cells = [_cells(name, lines) for name, lines in runs.items()]
             print(render(_HEADER, cells), flush=True)
             rows += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
-    write(chosen.tables, Table("string-peers", ("users", "ε", *_HEADER), rows, words=3))
+    write(options.tables, Table("string-peers", ("users", "ε", *_HEADER), rows, words=3))
 
 
 _HEADER = ("method", "top 8", "top 16", "top 32", "F1 of 16", "found", "false", "seconds")

@@ -214,16 +214,16 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--small", action="store_true", help="few strings and users, once")
     add_option(parser)
-    given = parser.parse_args()
-    sizes = SMALL if given.small else Sizes()
-    sizes = replace(sizes, runs=given.runs or sizes.runs)
+    options = parser.parse_args()
+    sizes = SMALL if options.small else Sizes()
+    sizes = replace(sizes, runs=options.runs or sizes.runs)
     tables = []
-    for name in given.part or PARTS:
+    for name in options.part or PARTS:
         part, head, widths = PARTS[name]
         print("".join(map(format, head, widths)), flush=True)
         heads = [_TOLD.get(word, word) for word in head]
         tables.append(Table(f"strings-{name}", heads, list(part(sizes))))
-    write(given.tables, *tables)
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

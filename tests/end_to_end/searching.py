@@ -31,10 +31,10 @@ class Needles:
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._by_word: dict[int, list[bytes]] = defaultdict(list)
         self._longest = 0
-        for one in needles:
-            assert len(one) >= _WORD
-            self._by_word[int.from_bytes(one[:_WORD], "little")].append(one)
-            self._longest = max(self._longest, len(one))
+        for needle in needles:
+            assert len(needle) >= _WORD
+            self._by_word[int.from_bytes(needle[:_WORD], "little")].append(needle)
+            self._longest = max(self._longest, len(needle))
         self._words = np.array(sorted(self._by_word), "<u8")
         self._table = np.zeros(1 << _BITS, bool)
         self._table[_places(self._words)] = True

@@ -117,7 +117,7 @@ def test_a_crossing_estimates_pairs_and_the_marginals_of_both_questions(fleet: F
         for row, share in zip(one["values"], shares, strict=True):
             assert abs(row["frequency"] - share) < 0.2
             assert row["low"] <= share <= row["high"]
-    verdicts = {row["verdict"] for one in both["conditional"] for row in one["values"]}
+    verdicts = {row["verdict"] for condition in both["conditional"] for row in condition["values"]}
     assert verdicts == {"too-few"}, "shares within an answer take 1,000 reports"
 
 
@@ -140,7 +140,7 @@ def test_intervals_of_mean_and_quantiles_contain_the_truth(fleet: Fleet, name: s
     assert margin < 12
     assert answer["mean"]["value"] == pytest.approx(held.mean(), abs=margin + 0.05)  # half a step at the most
     assert answer["mean"]["low"] < answer["mean"]["value"] < answer["mean"]["high"]
-    quantiles = {one["share"]: one for one in answer["quantiles"]}
+    quantiles = {row["share"]: row for row in answer["quantiles"]}
     for share in (0.5, 0.95):  # the interval is conservative for the people who reported, too
         true = float(np.quantile(held, share, method="inverted_cdf"))
         assert quantiles[share]["low"] <= true <= quantiles[share]["high"]
@@ -165,12 +165,12 @@ def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet)
     path = f"/v1/metrics/layout/{{}}&confidence={CONFIDENCE}"
     answers: Any = fetch(fleet.collector, path.format("estimate?by=platform&by=channel"))
     *strata, everyone = answers
-    assert {"/".join(one["stratum"].values()): one["reports"] for one in strata} == {
+    assert {"/".join(part["stratum"].values()): part["reports"] for part in strata} == {
         "linux/stable": 120, "linux/other": 40, "windows/stable": 120, "other/other": 20,
     }  # fmt: skip
     assert (everyone["reports"], set(everyone["stratum"].values())) == (DEVICES, {None})
     assert fetch(fleet.collector, path.format("estimate?platform=linux"))["reports"] == 160
-    groups = [*(tuple(one["stratum"].values()) for one in strata)]
+    groups = [*(tuple(part["stratum"].values()) for part in strata)]
     for answer, (platform, channel) in zip([*strata, everyone], [*groups, (None, None)], strict=True):
         held = Counter(value for where, how, value in LAYOUTS if fits(platform, where) and fits(channel, how))
         for row in answer["values"]:
@@ -179,7 +179,7 @@ def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet)
     (tabs,) = (row for row in compared["values"] if row["value"] == "tabs")
     assert tabs["low"] > 0  # from 5% on windows to 95% on linux
     # Estimates are linear in the tally: that of all weighs its strata.
-    weights = [one["reports"] / DEVICES for one in strata]
+    weights = [part["reports"] / DEVICES for part in strata]
     for place, row in enumerate(everyone["values"]):
         weighed = sum(weight * one["values"][place]["frequency"] for weight, one in zip(weights, strata, strict=True))
         assert abs(row["frequency"] - weighed) < 1e-12

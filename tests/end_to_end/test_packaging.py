@@ -68,7 +68,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sdist(made: Path) -> Mapping[str, bytes]:
     """The files of the sdist, by their paths in the repository."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:
-        members = [(one, archive.extractfile(one)) for one in archive.getmembers()]
+        members = [(member, archive.extractfile(member)) for member in archive.getmembers()]
         return {one.name.partition("/")[2]: file.read() for one, file in members if file is not None}
 
 

@@ -146,7 +146,7 @@ def test_no_batch_has_two_reports_of_a_device_whatever_clocks_show(tmp_path: Pat
         relay.pools.refresh()
         relay.forwarder.beat()
         live(time, relay, metrics, owner, tmp_path)
-        (held,) = (one for one in relay.store.held() if one.is_named)
+        (held,) = (pool for pool in relay.store.held() if pool.is_named)
         refused = relay.numbers.text([]).decode()
     collector_of(app).close()
     assert 'reason="pool-closed"' in refused  # devices that live a year ago

@@ -162,7 +162,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         assert addresses([*counted, *disk(collecting)]) == set()
         assert sought.found(disk(relayed)) == held  # too few to leave
         status = json.loads(command(relayed, "status", "--json"))
-        assert {one["pool"]: one["waiting"] for one in status["pools"] if one["waiting"]} == {
+        assert {pool["pool"]: pool["waiting"] for pool in status["pools"] if pool["waiting"]} == {
             f"rare/{metrics['rare'].version}/1": FEW
         }
         for process in (holding, counting):

@@ -20,7 +20,7 @@ def loaded(path: Path) -> Any:
 def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
     assert used
-    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
 
 
 def test_an_action_has_one_commit_everywhere() -> None:
@@ -92,12 +92,12 @@ def test_dependabot_updates_every_ecosystem_of_the_repository() -> None:
         "github-actions": ".github/workflows",
     }
     updates = loaded(ROOT / ".github/dependabot.yml")["updates"]
-    assert {one["package-ecosystem"] for one in updates} == wanted.keys()
-    for one in updates:
-        assert (ROOT / one["directory"].strip("/") / wanted[one["package-ecosystem"]]).exists()
-        assert one["schedule"] == {"interval": "weekly"}
-        assert one["cooldown"] == {"default-days": 7}
-        assert len(one["groups"]) == 1
+    assert {update["package-ecosystem"] for update in updates} == wanted.keys()
+    for update in updates:
+        assert (ROOT / update["directory"].strip("/") / wanted[update["package-ecosystem"]]).exists()
+        assert update["schedule"] == {"interval": "weekly"}
+        assert update["cooldown"] == {"default-days": 7}
+        assert len(update["groups"]) == 1
 
 
 def test_an_editors_container_makes_the_environment_that_make_makes() -> None:

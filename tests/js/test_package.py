@@ -109,7 +109,9 @@ def test_sources_are_short_and_neither_guess_nor_make_code() -> None:
 def test_package_lists_its_sources_and_nothing_else_of_the_folder() -> None:
     node()
     listed = json.loads(run("npm", "pack", "--dry-run", "--json", "--ignore-scripts", folder=CLIENT))[0]["files"]
-    held = {one["path"] for one in listed if not one["path"].startswith(("types/", "dist/"))}  # made when it is packed
+    held = {
+        file["path"] for file in listed if not file["path"].startswith(("types/", "dist/"))
+    }  # made when it is packed
     assert held == {str(path.relative_to(CLIENT)) for path in SOURCES} | {"package.json", "README.md"}
 
 

@@ -105,18 +105,18 @@ def main() -> int:
     parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
     parser.add_argument("--line", metavar="FILE:NUMBER", help="draw none, but try all mutants of this line")
     parser.add_argument("--all", action="store_true", help="run slow tests too, as make test-all does")
-    given = parser.parse_args()
-    drawn = of_line(given.line) if given.line else sample(given.room or list(ROOMS), given.count, given.seed)
+    options = parser.parse_args()
+    drawn = of_line(options.line) if options.line else sample(options.room or list(ROOMS), options.count, options.seed)
     became: Counter[str] = Counter()
     survivors = []
-    ended = fates([one.mutant for one in drawn], given.jobs, slow=given.all)
+    ended = fates([change.mutant for change in drawn], options.jobs, slow=options.all)
     for number, (one, (mutant, fate)) in enumerate(zip(drawn, ended, strict=True), start=1):
         print(f"{number:4} {fate:8} {mutant.place}  {one.before}  ->  {one.after}", flush=True)
         became[fate] += 1
         if fate not in _DEAD:
             survivors.append(one)
     summary = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
-    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}: {summary}); the others:")
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {options.seed}: {summary}); the others:")
     for one in survivors:
         print(f"  {one.mutant.place}\n    - {one.before}\n    + {one.after}")
     return int(len(survivors) > (1 - _TARGET) * len(drawn))

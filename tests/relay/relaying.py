@@ -86,8 +86,8 @@ def config(folder: Path, url: str, **changed: object) -> RelayConfig:
 
 def waiting(store: RelayStore) -> list[tuple[int, int, int, int]]:
     """Return the waiting, frozen, forwarded and dropped reports of each pool that has any."""
-    counts = [(one.waiting, one.frozen, one.forwarded, one.dropped) for one in store.held()]
-    return [one for one in counts if any(one)]
+    counts = [(pool.waiting, pool.frozen, pool.forwarded, pool.dropped) for pool in store.held()]
+    return [count for count in counts if any(count)]
 
 
 def bytes_of(folder: Path) -> bytes:

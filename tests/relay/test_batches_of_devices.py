@@ -57,7 +57,7 @@ class Device:
 
     def report(self, period: str, today: int) -> None:
         pool = THEME._replace(period=pool_period(period, today))
-        if pool.days is None and any(one.pool == pool for one in self.reports):
+        if pool.days is None and any(report.pool == pool for report in self.reports):
             return
         if pool.days is not None and pool.days.start <= self.last:
             return
@@ -86,7 +86,7 @@ class World:
         self._stack = stack
         for one in self.folders:
             one.mkdir()
-        self.stores = [stack.enter_context(relay_at(one)) for one in self.folders]
+        self.stores = [stack.enter_context(relay_at(folder)) for folder in self.folders]
 
     def config(self, relay: int) -> RelayConfig:
         day = datetime.fromordinal(self.today + self.ahead[relay]).replace(tzinfo=UTC)
@@ -135,7 +135,7 @@ def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_
         world = World(tmp_path, seed, stack)
         for _ in range(60):
             world.day()
-    owner = {one.rows: device.number for device in world.devices for one in device.reports}
+    owner = {report.rows: device.number for device in world.devices for report in device.reports}
     assert len(world.watcher.batches) > 10
     assert len({batch.pool for batch in world.watcher.batches}) > 5
     check(world.watcher, owner)

@@ -110,7 +110,7 @@ def test_reports_acknowledged_before_a_kill_are_forwarded_once(tmp_path: Path) -
                 enough = len(acknowledged) + chance.randrange(100, 300)
                 for one in devices:
                     one.start()
-                while len(acknowledged) < enough and any(one.is_alive() for one in devices):
+                while len(acknowledged) < enough and any(device.is_alive() for device in devices):
                     devices[0].join(0.01)
                 process.kill()
                 for one in devices:

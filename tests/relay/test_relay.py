@@ -109,17 +109,17 @@ def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
         assert send(url, rows(1)[0][1:], X_Forwarded_For="198.51.100.79") == 400
         answer = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
         assert problem_of(answer[1]) == "crowded"
-        told_all = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
+        outputs = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE)
-    told_all += [bytes_of(tmp_path), output.encode(), errors.encode()]
-    told_all += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    outputs += [bytes_of(tmp_path), output.encode(), errors.encode()]
+    outputs += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     packed = socket.inet_aton(ADDRESS)
-    for one in told_all:
-        assert b"198.51" not in one
-        assert b"203.0.113" not in one
-        assert packed not in one
-        assert packed[::-1] not in one
+    for text in outputs:
+        assert b"198.51" not in text
+        assert b"203.0.113" not in text
+        assert packed not in text
+        assert packed[::-1] not in text
 
 
 def test_relay_without_a_list_of_pools_answers_503(tmp_path: Path) -> None:
@@ -212,10 +212,10 @@ def test_a_relay_counts_two_at_the_same_time_once(tmp_path: Path) -> None:
         until_ready(url)
         seen: list[int] = []
         threads = [threading.Thread(target=lambda: seen.append(send(url, rows(1)[0]))) for _ in range(12)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(PATIENCE)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
         assert seen == [202] * 12
         with closing(RelayStore(url_of(tmp_path), create=False, read_only=True)) as store:
             assert waiting(store) == [(1, 0, 0, 0)]

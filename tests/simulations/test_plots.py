@@ -36,7 +36,7 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     inside = [part for axes in figure.axes for part in axes.get_children() if isinstance(part, Text)]  # titles, too
     ticks = [label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in tick_labels(axis)]
     found = [*figure.texts, *inside, *ticks]
-    return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
+    return [(path.get_text(), path.get_window_extent()) for path in found if path.get_text() and path.get_visible()]
 
 
 @pytest.mark.parametrize("count", [6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])

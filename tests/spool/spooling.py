@@ -63,7 +63,7 @@ def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
 def arranged(given: Sequence[Row]) -> Records:
     """Return batches as records."""
     ids, versions, days, strata, rows = zip(*given, strict=True) if given else ((), (), (), (), ())
-    lengths = np.array([len(one) for one in rows], np.uint32)
+    lengths = np.array([len(row) for row in rows], np.uint32)
     days_of = np.array(days, np.uint16)
     return Records.by_id(b"".join(ids), b"".join(versions), days_of, bytes(strata), lengths, b"".join(rows))
 
@@ -101,7 +101,7 @@ def in_place(blobs: BlobStore) -> Counter[Row]:
 
 def ids_in(found: Iterable[Row]) -> set[bytes]:
     """Return the ids of batches."""
-    return {one[0] for one in found}
+    return {row[0] for row in found}
 
 
 FILLED = (0, 1, 2, 127, 128, 200, 254, 255)
@@ -149,11 +149,13 @@ def deliver(blobs: BlobStore, deliveries: Sequence[Delivery], seed: int, segment
     """Write deliveries to several segments, a third of them to two, the second perhaps a day later."""
     dice = random.Random(seed)
     parts: list[list[Delivery]] = [[] for _ in range(segments)]
-    for one in deliveries:
+    for delivery in deliveries:
         first = dice.randrange(segments)
-        parts[first].append(one)
+        parts[first].append(delivery)
         if dice.random() < 1 / 3:
-            parts[(first + 1) % segments].append(one._replace(day=one.day + timedelta(days=dice.randrange(2))))
+            parts[(first + 1) % segments].append(
+                delivery._replace(day=delivery.day + timedelta(days=dice.randrange(2)))
+            )
     for part in parts:
         if part:
             put(blobs, part)
@@ -164,8 +166,8 @@ def counted_once(folder: Path, deliveries: Iterable[Delivery]) -> Store:
     store = Store(f"sqlite:///{folder}/{secrets.token_hex(4)}.db")
     store.register(ALL)
     by_day: dict[date, list[Upload]] = {}
-    for one in deliveries:
-        by_day.setdefault(one.day, []).append(one.upload)
+    for delivery in deliveries:
+        by_day.setdefault(delivery.day, []).append(delivery.upload)
     for day, uploads in by_day.items():
         store.commit(uploads, day, b"s" * 16)
     return store

@@ -110,7 +110,7 @@ def test_partial_file_of_a_crash_is_replaced_by_the_next_put(tmp_path: Path) -> 
     (tmp_path / "segments" / ".a.part").write_bytes(b"half of it, and longer")
     assert blobs.names("segments") == []
     blobs.put("segments", "a", b"content")
-    assert [one.name for one in (tmp_path / "segments").iterdir()] == ["a"]
+    assert [path.name for path in (tmp_path / "segments").iterdir()] == ["a"]
     assert (tmp_path / "segments" / "a").read_bytes() == b"content"
 
 

@@ -75,11 +75,11 @@ SEGMENTS = st.lists(st.lists(deliveries(), max_size=12), max_size=5)
 
 
 def folded(segments: Sequence[Sequence[Delivery]], seen: Sequence[Ids] = ()) -> FoldedBucket:
-    return fold_bucket([segment(one) for one in segments], seen, MECHANISMS)
+    return fold_bucket([segment(records) for records in segments], seen, MECHANISMS)
 
 
 def check(found: FoldedBucket, segments: Sequence[Sequence[Delivery]], seen: set[bytes]) -> None:
-    right = expected([one for part in segments for one in part], seen, MECHANISMS)
+    right = expected([delivery for part in segments for delivery in part], seen, MECHANISMS)
     assert numbers_of(found) == right.numbers
     assert found.ids.tobytes() == b"".join(right.ids)
     assert found.conflicts == right.conflicts
@@ -111,7 +111,7 @@ def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen
 def test_fold_does_not_depend_on_the_order_of_segments_or_records(
     segments: list[list[Delivery]], data: st.DataObject
 ) -> None:
-    every = data.draw(st.permutations([one for part in segments for one in part]))
+    every = data.draw(st.permutations([delivery for part in segments for delivery in part]))
     places = data.draw(st.lists(st.integers(0, 3), min_size=len(every), max_size=len(every)))
     others = [[one for one, place in zip(every, places, strict=True) if place == number] for number in range(4)]
     assert_equal(folded(segments), folded(others))
@@ -123,10 +123,10 @@ def test_batch_that_one_run_counted_is_a_repeat_in_the_next(runs: list[list[list
     seen: list[Ids] = []
     for segments in runs:
         found = folded(segments, seen)
-        check(found, segments, {one.tobytes() for part in seen for one in part})
+        check(found, segments, {delivery.tobytes() for part in seen for delivery in part})
         seen.append(found.ids)
     every = np.concatenate([np.empty((0, 16), dtype=np.uint8), *seen])
-    assert len({one.tobytes() for one in every}) == len(every)
+    assert len({batch_id.tobytes() for batch_id in every}) == len(every)
 
 
 def random_runs(seed: int) -> list[list[list[Delivery]]]:
@@ -163,7 +163,7 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
                     of_key[number] = of_key.get(number, 0) + counts
             uploads = [
                 (Upload(one.batch, metrics[one.version], one.rows, one.stratum), day_of(one.day))
-                for one in in_order(one for part in segments for one in part)
+                for one in in_order(delivery for part in segments for delivery in part)
             ]
             for upload, day in uploads:
                 store.commit([upload], day, b"s" * 16)
@@ -215,7 +215,7 @@ def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
     unknown = [good[7]._replace(version=bytes(8)), Delivery(b"y" * 16, UNKNOWN, DAY, 0, b"\0")]
     found = folded([wrong, [*good, alone, *unknown]])
     assert numbers_of(found) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
-    assert found.ids.tobytes() == b"".join(one.batch for one in good)
+    assert found.ids.tobytes() == b"".join(delivery.batch for delivery in good)
 
 
 @pytest.mark.slow  # ten times the usual size

@@ -58,7 +58,7 @@ def test_no_batch_counts_twice_while_devices_retry(counts: Store, blobs: Folder,
         now = NOW + timedelta(days=number + wrong)
         today = now.date() if is_alone else (NOW + timedelta(days=number)).date()
         sent.append(fresh(dice, today))
-        put(blobs, [Delivery(one.upload, today) for some in sent[-31:] for one in some])
+        put(blobs, [Delivery(delivery.upload, today) for some in sent[-31:] for delivery in some])
         folded(folding(counts, blobs, now=lambda now=now: now))
     assert total(counts) == 2 * len(sent)
     assert len(blobs.names("ids/01")) <= len(sent)
@@ -108,7 +108,7 @@ def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, bl
     for number in range(6):
         day = NOW + timedelta(days=number)
         sent += fresh(dice, day.date())
-        put(blobs, [one._replace(day=day.date()) for one in sent])
+        put(blobs, [delivery._replace(day=day.date()) for delivery in sent])
         for wrong in (0, jump)[number % 2 :]:
             now = day + timedelta(days=wrong)
             folded(folding(counts, blobs, now=lambda now=now: now))

@@ -55,15 +55,15 @@ def test_batches_are_appended_and_not_counted(
     door: FlaskClient, spooling: Flask, tmp_path: Path, layout: SpoolLayout
 ) -> None:
     batches = [batch() for _ in range(5)]
-    for one in [*batches, batches[0]]:
-        response = post_to(door, one.encode())
+    for sent_batch in [*batches, batches[0]]:
+        response = post_to(door, sent_batch.encode())
         assert (response.status_code, response.json) == (202, {"accepted": 3})
     other = batch(rows=rows_of(THEME, 9), name=batches[0].batch)
     assert post_to(door, other.encode()).status_code == 202  # a fold will say that this is a conflict
     assert problem(post_to(door, b"no batch")) == (400, "malformed")
     collector_of(spooling).close()
     found = in_place(layout.blobs)
-    assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
+    assert contents(list(found)) == {content_of(sent_batch) for sent_batch in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
     assert by_kind(collector_of(spooling).store, "") == {"malformed": 1}
 
@@ -102,16 +102,16 @@ def test_metrics_of_a_collector_without_a_spool_name_none(tmp_path: Path) -> Non
 def test_sigterm_makes_segments_of_open_journals(tmp_path: Path, layout: SpoolLayout) -> None:
     batches = [batch() for _ in range(20)]
     with running(tmp_path, "--spool", str(tmp_path / "spool")) as (url, process):
-        for one in batches:
-            response = post(url, one.encode())
+        for sent_batch in batches:
+            response = post(url, sent_batch.encode())
             assert response is not None
             assert response.status == 202
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts" in said
-    assert contents(list(in_place(layout.blobs))) == {content_of(one) for one in batches}
-    assert [one.name for one in layout.journals.iterdir()] == ["lock"]
+    assert contents(list(in_place(layout.blobs))) == {content_of(sent_batch) for sent_batch in batches}
+    assert [path.name for path in layout.journals.iterdir()] == ["lock"]
 
 
 def deliver(urls: Sequence[str], batches: Sequence[Batch], told_of: set[str], some: threading.Event) -> None:
@@ -169,7 +169,10 @@ def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path
         with running(tmp_path, *options) as (url, process):
             for _ in range(100):
                 taken += batches
-                statuses = [None if (answer := post(url, one.encode())) is None else answer.status for one in batches]
+                statuses = [
+                    None if (answer := post(url, sent_batch.encode())) is None else answer.status
+                    for sent_batch in batches
+                ]
                 if 503 in statuses:
                     break
                 batches = [batch(rows=rows_of(THEME, 500)) for _ in range(8)]
@@ -188,7 +191,7 @@ def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path
             process.communicate(timeout=PATIENCE)
         layout = SpoolLayout.at(str(disk / "spool"))
         layout.close_abandoned()
-        assert contents(list(in_place(layout.blobs))) == {content_of(one) for one in taken}
+        assert contents(list(in_place(layout.blobs))) == {content_of(sent_batch) for sent_batch in taken}
         assert layout.backlog().damaged == 0
 
 

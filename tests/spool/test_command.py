@@ -77,7 +77,7 @@ def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> No
 def test_fold_prints_batches_repeats_and_conflicts_of_a_run(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(40, 1), 1)
     result = invoke(folder, "fold", "--spool", str(spool))
-    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    rows = sum(len(delivery.upload.rows) // delivery.upload.metric.mechanism.row_bytes for delivery in sent)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("fold of ")
     assert "UTC: 40 batches of " + f"{rows:,} reports from 3 files; " in result.stdout
@@ -125,7 +125,7 @@ def test_skip_command_prints_the_bytes_of_the_damaged_segment(folder: Path, spoo
     assert len(spool.names("damaged")) == 2
     assert invoke(folder, *here, "--skip", name, "--json").stderr == ""
     with closing(Store(url_of(folder))) as store:
-        assert_same(store, folder, sent + [one for one in held if one.upload.batch[0] != 255])
+        assert_same(store, folder, sent + [delivery for delivery in held if delivery.upload.batch[0] != 255])
 
 
 def test_report_counts_rows_that_no_device_could_have_sent(folder: Path, spool: Folder) -> None:

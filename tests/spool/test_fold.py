@@ -40,7 +40,7 @@ def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path
     deliver(blobs, sent, 1)
     (report,) = folded(folding(counts, blobs))
     assert_same(counts, tmp_path, sent)
-    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    rows = sum(len(delivery.upload.rows) // delivery.upload.metric.mechanism.row_bytes for delivery in sent)
     assert report.sums._replace(repeated=0) == FoldSums(batches=300, rows=rows)
     assert 50 < report.sums.repeated < 150
     assert (report.resumed, report.segments, report.begun) == (False, 3, NOW.replace(microsecond=0))
@@ -127,7 +127,7 @@ def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder,
     with ExitStack() as stack:
         (report,) = folded(folding(counts, blobs, after=hold))
     thread.join()
-    assert [report.sums.batches, *(one.sums.batches for one in reports)] == [100, 0]
+    assert [report.sums.batches, *(run.sums.batches for run in reports)] == [100, 0]
     assert_same(counts, tmp_path, sent)
 
 
@@ -141,7 +141,7 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
             (tmp_path / "dither.db.fold.lock").unlink()  # who opens it now gets another
             deliver(blobs, later + sent[:20], 13)
             with closing(opened(url_of(tmp_path))) as own:
-                assert [one.resumed for one in folded(folding(own, blobs))] == [True, False]
+                assert [report.resumed for report in folded(folding(own, blobs))] == [True, False]
 
     with pytest.raises(SpoolError, match="is gone"):
         folded(folding(counts, blobs, after=overtaken))

@@ -32,12 +32,12 @@ def held(blobs: BlobStore, bucket: int = BUCKET) -> list[bytes]:
     """Return all ids that are read, in order; assert that each part ascends."""
     parts = list(read(blobs, bucket))
     for part in parts:
-        assert part.tobytes() == ids_of(one.tobytes() for one in part).tobytes()
-    return sorted(one.tobytes() for part in parts for one in part)
+        assert part.tobytes() == ids_of(batch_id.tobytes() for batch_id in part).tobytes()
+    return sorted(batch_id.tobytes() for part in parts for batch_id in part)
 
 
 def bytes_of(*parts: Ids) -> list[bytes]:
-    return sorted(one.tobytes() for part in parts for one in part)
+    return sorted(batch_id.tobytes() for part in parts for batch_id in part)
 
 
 @pytest.mark.parametrize("where", ["folder", "memory"])

@@ -42,7 +42,7 @@ def found_in(content: bytes) -> list[Row]:
 def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
     uploads = given(groups, size)
     found = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
-    assert rows_in(found.records) == sorted(row_of(one) for group in uploads for one in group)
+    assert rows_in(found.records) == sorted(row_of(sent_upload) for group in uploads for sent_upload in group)
     assert not found.damaged
 
 
@@ -165,7 +165,7 @@ def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> Non
         ours = SpoolJournal.create(tmp_path)
         assert list(abandoned(tmp_path)) == []
         process.kill()
-    assert [one.path.name for one in abandoned(tmp_path)] == [name]
+    assert [journal.path.name for journal in abandoned(tmp_path)] == [name]
     ours.release()
 
 
@@ -237,7 +237,7 @@ def test_damaged_journal_leaves_a_notice_and_no_batch(tmp_path: Path, caplog: py
     assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
     message = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
     assert f"damaged: {message}" in caplog.text
-    left = {one.name: one.read_bytes() for one in (tmp_path / "open").iterdir() if one.name != "lock"}
+    left = {path.name: path.read_bytes() for path in (tmp_path / "open").iterdir() if path.name != "lock"}
     assert left.keys() == {f"{journal.path.stem}.damaged"}
     (notice,) = left.values()
     assert notice.decode().startswith(message)

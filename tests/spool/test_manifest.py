@@ -60,12 +60,12 @@ def damage(blobs: BlobStore, name: str, batch: bytes) -> None:
 
 
 def within(deliveries: Sequence[Delivery], *buckets: int) -> list[Delivery]:
-    return [one for one in deliveries if one.upload.batch[0] in buckets]
+    return [delivery for delivery in deliveries if delivery.upload.batch[0] in buckets]
 
 
 def without(deliveries: Sequence[Delivery], lost: Sequence[Delivery]) -> list[Delivery]:
-    gone = {one.upload.batch for one in lost}
-    return [one for one in deliveries if one.upload.batch not in gone]
+    gone = {delivery.upload.batch for delivery in lost}
+    return [delivery for delivery in deliveries if delivery.upload.batch not in gone]
 
 
 def skip(store: Store, blobs: BlobStore, *names: str) -> list[Skipped]:
@@ -159,7 +159,7 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
     copies = [blobs.read("segments", name) for name in names]
     with pytest.raises(KilledError):
         folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 3)))
-    blobs.put("segments", names[0], copies[0][: copies[0].index(max(one.upload.batch for one in held))])
+    blobs.put("segments", names[0], copies[0][: copies[0].index(max(delivery.upload.batch for delivery in held))])
     blobs.delete("segments", names[1])
     skipped = skip(counts, blobs, *reversed(names))
     assert [(one, lost is None) for one, lost, _ in skipped] == [(names[1], True), (names[0], False)]

@@ -39,7 +39,7 @@ def test_a_day_of_other_years_is_refused(day: date) -> None:
 def test_records_are_sorted_by_id_and_keep_their_columns(given: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
     found = rows_in(arranged(given))
     assert sorted(found) == sorted(given)
-    assert [one[0] for one in found] == sorted(one[0] for one in given)
+    assert [row[0] for row in found] == sorted(row[0] for row in given)
 
 
 def test_rows_that_do_not_fit_in_one_piece_keep_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +87,8 @@ def test_rows_follow_their_records_through_every_choice() -> None:
     assert table.versions == sorted(versions)
     assert len(table) == 60
     right = sorted(every)
-    assert [table.versions[place] for place in table.version] == [one.version for one in right]
-    assert table.day.tolist() == [one.day for one in right]
-    assert table.stratum.tolist() == [one.stratum for one in right]
+    assert [table.versions[place] for place in table.version] == [delivery.version for delivery in right]
+    assert table.day.tolist() == [delivery.day for delivery in right]
+    assert table.stratum.tolist() == [delivery.stratum for delivery in right]
     for places in (np.arange(60), np.arange(0), np.array([59, 3, 3]), np.flatnonzero(random.integers(0, 2, 60))):
         assert table.take(places).rows() == b"".join(right[place].rows for place in places)

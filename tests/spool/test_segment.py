@@ -51,7 +51,7 @@ def test_reading_a_bucket_reads_no_other_bytes_of_the_segment() -> None:
     content = write_segment(arranged(given))
     file = Narrow(content)
     found = rows_in(Segment(file, "a segment").bucket(7))
-    assert sorted(found) == sorted(one for one in given if one[0][0] == 7)
+    assert sorted(found) == sorted(row for row in given if row[0][0] == 7)
     assert file.seen < 8_000 + len(content) / 100
 
 

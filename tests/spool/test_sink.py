@@ -53,14 +53,14 @@ def test_disabled_versions_stay_known_while_the_database_is_gone(caplog: pytest.
         for _ in range(5):
             link.sync()
         assert set(link.disabled()) == {MOBILE.version}
-        assert [one.getMessage() for one in caplog.records] == [
+        assert [record.getMessage() for record in caplog.records] == [
             "the database is gone, and reports are appended without it: database: gone"
         ]
         database.failure = None
         for _ in range(2):
             link.sync()
     assert set(link.disabled()) == {THEME.version}
-    assert [one.getMessage() for one in caplog.records][1:] == ["the database is back"]
+    assert [record.getMessage() for record in caplog.records][1:] == ["the database is back"]
 
 
 def test_refusals_are_kept_until_they_are_written() -> None:
@@ -170,8 +170,8 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
         assert spool.layout.backlog().open_bytes > 516 * 29
         assert not spool.forget(TODAY)
     found = in_place(Folder(tmp_path))
-    assert ids_in(found) == {one.batch for group in groups for one in group}
-    assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
+    assert ids_in(found) == {sent_upload.batch for group in groups for sent_upload in group}
+    assert {row[2] for row in found} == {number_of(TODAY), number_of(TODAY) + 1}
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
@@ -236,7 +236,7 @@ def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) ->
         assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
         database.failure = StoreError("database: gone")  # a sink that cannot ask goes by what it knows
         assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
-    assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
+    assert {row[1].hex() for row in in_place(Folder(tmp_path))} == {THEME.version}
 
 
 def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def opening(folder: Path, share: float) -> str:
     for number, attack in enumerate(ATTACKS):
         (folder / str(number)).mkdir()
         waits = flooded(folder / str(number), attack, max(2, int(20 * share)))
-        last = max(one.seconds for one in waits)
+        last = max(wait.seconds for wait in waits)
         assert last < 5, waits
         delays.append(f"{attack}: {last:.1f} s")
     return f"12,000 rows of a relay beside six connections with as many ({'; '.join(delays)} at most)"
@@ -266,13 +266,13 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"run these parts: {', '.join(PARTS)}; all if none is named"
     )
     parser.add_argument("--share", type=float, default=1.0, help="scale the full size by this share")
-    asked = parser.parse_args()
-    if unknown := set(asked.names) - set(PARTS):
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(PARTS):
         parser.error(f"no such part: {', '.join(unknown)}")
-    for name in asked.names or PARTS:
+    for name in options.names or PARTS:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as place:
-            summary = PARTS[name](Path(place), asked.share)
+            summary = PARTS[name](Path(place), options.share)
         print(f"{summary} ({time.monotonic() - start:.0f} s)", flush=True)
 
 

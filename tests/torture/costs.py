@@ -75,13 +75,13 @@ def costly(folder: Path, size: Size) -> Seen:
         device = threading.Thread(target=_device, args=(url, size.reports, seen.seconds, done))
         asked = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
         device.start()
-        for one in asked:
-            one.start()
+        for thread in asked:
+            thread.start()
         for _ in range(size.rude):
             with hanging_up(url, CANDIDATES):
                 pass
-        for one in asked:
-            one.join()
+        for thread in asked:
+            thread.join()
         done.set()
         device.join()
         seen.peak = _memory(process.pid, "VmHWM") - rest

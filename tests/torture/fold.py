@@ -167,13 +167,13 @@ class _Torture:
         """Run some rounds; then kill all collectors, or ask them to end, fold the rest, and compare."""
         collectors = [_Collector(self.folder) for _ in range(_COLLECTORS)]
         try:
-            for one in collectors:
-                one.wait()
+            for collector in collectors:
+                collector.wait()
             for number in numbers:
                 self._round(number, collectors)
         finally:
-            for one in collectors:
-                one.end(kill=kill)
+            for collector in collectors:
+                collector.end(kill=kill)
         self.kills["collector"] += kill * _COLLECTORS
         assert Command(self.folder).go_on()
         self._compare()
@@ -211,17 +211,17 @@ class _Torture:
         clients = [
             _Client(batches[place::_CLIENTS], collectors, self.chance.random(), acks) for place in range(_CLIENTS)
         ]
-        for one in clients:
-            one.start()
+        for client in clients:
+            client.start()
         failed: list[Exception] = []
         try:
             yield acks
         except AssertionError as error:
             failed.append(error)
-        for one in clients:
-            one.join(10 * PATIENCE)
-            failed += [] if one.failed is None else [one.failed]
-            self.deliveries += one.deliveries
+        for client in clients:
+            client.join(10 * PATIENCE)
+            failed += [] if client.failed is None else [client.failed]
+            self.deliveries += client.deliveries
         if failed:
             raise ExceptionGroup("not all was sent", failed)
 
@@ -247,7 +247,7 @@ class _Torture:
         command = self._fold(self.chance.choice(_AT_WORK), (_CLUSTER, _CLUSTER, _PROCESSES)[turn])
         if command.stopped:
             kinds = {
-                "worker of the cluster": [one.pid for one in self.cluster.workers],
+                "worker of the cluster": [worker.pid for worker in self.cluster.workers],
                 "scheduler": [one.pid for one in self.cluster.scheduler],
                 "process of a fold": command.processes(),
             }

@@ -103,7 +103,7 @@ class Command:
         """Return the ids of the processes that it started to share the work with."""
         own = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         children = [int(one) for one in Path(own).read_text("ascii").split()]
-        return [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
     def kill(self) -> None:
         """Kill it, where it has stopped."""
@@ -179,10 +179,10 @@ def _line(process: "subprocess.Popen[str]") -> str:
 
 
 def _alive(processes: Sequence["subprocess.Popen[str]"]) -> list[bool]:
-    return [one.poll() is None for one in processes]
+    return [process.poll() is None for process in processes]
 
 
 def _end(processes: Sequence["subprocess.Popen[str]"]) -> None:
-    for one in processes:
-        one.kill()
-        one.communicate()
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -52,15 +52,15 @@ def flooded(
     ended = threading.Event()
     with running(folder) as (url, _):
         strangers = [threading.Thread(target=_flood, args=(url, peer, body, ended)) for peer, body in hostile]
-        for one in strangers:
-            one.start()
+        for stranger in strangers:
+            stranger.start()
         try:
             time.sleep(1.0)  # an attack that is well under way
             return [_posted(url, body, rows) for body in honest]
         finally:
             ended.set()
-            for one in strangers:
-                one.join(_PATIENCE)
+            for stranger in strangers:
+                stranger.join(_PATIENCE)
 
 
 def _hostile(key: SealKey, each: int) -> SealedBatch:

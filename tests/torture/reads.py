@@ -64,16 +64,16 @@ def greedy_readers(
         for path in (DISCOVERY, EVERYTHING, STRINGS):
             seen.first[path], seen.again[path] = _get(url, path)[0], min(_get(url, path)[0] for _ in range(3))
         greedy = [threading.Thread(target=_greedy, args=(url, days, number, done)) for number in range(_GREEDY)]
-        for one in greedy:
-            one.start()
+        for thread in greedy:
+            thread.start()
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             took, status = _get(url, f"{SMALL}?confidence={0.5 + 0.4 * (time.monotonic() % 1):.9f}")
             seen.small.append(took)
             seen.statuses.add(status)
         done.set()
-        for one in greedy:
-            one.join(PATIENCE)
+        for thread in greedy:
+            thread.join(PATIENCE)
         process.terminate()
         process.communicate(timeout=PATIENCE)
     return seen

@@ -70,8 +70,8 @@ class _Torture:
         self.chance = random.Random(seed)
         self.collecting, self.relaying = collecting, relaying
         self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
-        for one in (collecting, relaying):
-            one.folder.mkdir()
+        for place in (collecting, relaying):
+            place.folder.mkdir()
         keep(collecting.folder / "seal-keys.json", *self.keys.values())
         seal = f'[seal]\nkey = "{self.keys["x25519"].public}"\n'
         (collecting.folder / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
@@ -227,16 +227,16 @@ class _Torture:
                 assert (totals.reports, totals.refused) == (len(rows), 0)
                 assert totals.least_total >= BATCH
         with closing(RelayStore(self.relaying.url, create=False)) as held:
-            counts = [(one.waiting, one.frozen, one.unread, one.dropped) for one in held.held()]
+            counts = [(pool.waiting, pool.frozen, pool.unread, pool.dropped) for pool in held.held()]
             assert set(counts) == {(0, 0, 0, 0)}, counts
-            assert sum(one.forwarded for one in held.held()) == len(self.sealed)
+            assert sum(pool.forwarded for pool in held.held()) == len(self.sealed)
         with connected(self.relaying.url) as database:
             assert database.scalar(sa.text("SELECT count(*) FROM relay_forwarded")) == len(self.sealed)
         assert Needles(self.sealed).found(disk(self.relaying.folder)) == set()
 
     def close(self) -> None:
-        for one in (self.relay, self.collector):
-            one.end(signal.SIGKILL)
+        for process in (self.relay, self.collector):
+            process.end(signal.SIGKILL)
 
 
 def _status(url: str, body: bytes) -> int:

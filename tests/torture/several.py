@@ -54,15 +54,15 @@ class _Several:
         self.chance = random.Random(seed)
         self.place = Place.collector(folder / "collector", url)
         self.places = [Place.relay(folder / f"relay{number}") for number in range(2)]
-        for one in (self.place, *self.places):
-            one.folder.mkdir()
+        for place in (self.place, *self.places):
+            place.folder.mkdir()
         self.keys = [drawn()]
         self._keep()
         self.ports = ports
         self.collectors = [Collecting(self.place, port) for port in ports]
         self.url = stack.enter_context(balanced(ports))
         at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes
-        self.relays = [Relaying(one, self.url, at) for one in self.places]
+        self.relays = [Relaying(place, self.url, at) for place in self.places]
         stack.callback(self._end)
         for relay in self.relays:
             until_ready(relay.url)
@@ -104,21 +104,21 @@ class _Several:
 
     def round(self) -> None:
         """Let both relays forward at once, and kill a collector or a forwarding relay in the midst."""
-        commands = [Forwarding(one, self.url, self.chance.choice([0, 0, 40, 90, 200])) for one in self.places]
+        commands = [Forwarding(place, self.url, self.chance.choice([0, 0, 40, 90, 200])) for place in self.places]
         if self.chance.random() < 0.7:
-            for one in commands:
-                one.line()  # "posting", or "places" if there is nothing to post
+            for command in commands:
+                command.line()  # "posting", or "places" if there is nothing to post
             victim = self.chance.randrange(2)
             self.collectors[victim].end(signal.SIGKILL)
             self.collectors[victim] = Collecting(self.place, self.ports[victim])
-        for one in commands:
-            one.result()
+        for command in commands:
+            command.result()
 
     def finish(self) -> None:
         """Forward until all is taken, or nothing that is left will be."""
-        for one in self.places:
+        for place in self.places:
             for _ in range(_TRIES):
-                if Forwarding(one, self.url).result() == 0:
+                if Forwarding(place, self.url).result() == 0:
                     break
 
     def tally(self) -> Tally:
@@ -128,16 +128,16 @@ class _Several:
     def lost(self) -> Lost:
         """Return the reports that both relays hold, and the unread ones."""
         unread = kept = 0
-        for one in self.places:
-            with closing(RelayStore(one.url, create=False, read_only=True)) as store:
+        for place in self.places:
+            with closing(RelayStore(place.url, create=False, read_only=True)) as store:
                 for held in store.held():
                     unread, kept = unread + held.unread, kept + held.frozen + held.waiting
         return Lost(self.tally().total, unread, kept)
 
     def _end(self) -> None:
-        for one in (*self.relays, *self.collectors):
-            if one.process.poll() is None:
-                one.end(signal.SIGKILL)
+        for process in (*self.relays, *self.collectors):
+            if process.process.poll() is None:
+                process.end(signal.SIGKILL)
 
 
 def several(folder: Path, rounds: int, seed: int = 1, url: str | None = None) -> Lost:

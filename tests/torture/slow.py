@@ -76,8 +76,8 @@ class _Drips:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._open.values():
-            one.close()
+        for connection in self._open.values():
+            connection.close()
 
     def run(self, ended: threading.Event) -> None:
         """Drip until the end."""

@@ -68,7 +68,7 @@ def _recorded(folder: Path, commits: int, durable: bool) -> list[_Call]:
     environment = {"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": "/usr/bin:/bin"}
     subprocess.run([*command, *work], check=True, env=environment)
     found = (_call(line, str(folder)) for line in trace.read_text("ascii").splitlines())
-    return [one for one in found if one is not None]
+    return [row for row in found if row is not None]
 
 
 def _call(line: str, folder: str) -> _Call | None:
@@ -77,13 +77,13 @@ def _call(line: str, folder: str) -> _Call | None:
     if seen is None:
         return None
     name, arguments, _, opened = seen.groups()
-    texts = [bytes.fromhex(one.replace("\\x", "")) for one in _TEXT.findall(arguments)]
+    texts = [bytes.fromhex(text.replace("\\x", "")) for text in _TEXT.findall(arguments)]
     if name == "openat":
         if "O_CREAT" not in arguments:
             return None
         call = _Call(name, _plain(opened or ""))
     elif name in {"rename", "unlink", "mkdir"}:
-        paths = [one.decode() for one in texts]
+        paths = [text.decode() for text in texts]
         call = _Call(name, paths[0], target=paths[-1])
     else:
         held = _OPEN_FILE.match(arguments)
@@ -168,9 +168,9 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
         found = in_place(layout.blobs)
     except SpoolError as error:
         return str(error)
-    if lost := acknowledged - {one[0] for one in found}:
+    if lost := acknowledged - {row[0] for row in found}:
         return f"{len(lost)} acknowledged batches are lost"
-    if any(one[4] != rows_of(THEME, 300, one[0]) for one in found):
+    if any(row[4] != rows_of(THEME, 300, row[0]) for row in found):
         return "a batch has other rows"
     return "a file is said to be damaged" if layout.backlog().damaged else None
 

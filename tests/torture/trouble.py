@@ -61,7 +61,7 @@ def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counte
         _deliver_all(url, sent)  # and at once, without a restart
         process.terminate()
         process.communicate(timeout=PATIENCE)
-    rows = b"".join(one.reports for one in sent)
+    rows = b"".join(sent_batch.reports for sent_batch in sent)
     assert tally(folder, THEME).total == 3 + len(rows)
     return seen, sorted(reads)[int(0.99 * len(reads))]
 
@@ -100,7 +100,7 @@ def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
         process.terminate()
         process.communicate(timeout=PATIENCE)
         for metric, some in ((OPEN, sent), (THEME, more)):
-            rows = b"".join(one.reports for one in some)
+            rows = b"".join(sent_batch.reports for sent_batch in some)
             assert same(tally(disk, metric), Tally.fold(metric.mechanism, rows)), metric.name
     return seen, acknowledged
 

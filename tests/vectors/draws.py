@@ -138,8 +138,8 @@ DRAWS = File(
 def _fields() -> Iterator[Case]:
     for order in prime_powers(27):
         field, elements = Field(order), range(order)
-        products = [[field.multiply(one, two) for two in elements] for one in elements]
-        sums = [[field.add(one, two) for two in elements] for one in elements]
+        products = [[field.multiply(element, two) for two in elements] for element in elements]
+        sums = [[field.add(element, two) for two in elements] for element in elements]
         yield {"order": order, "sums": sums, "products": products}
 
 

@@ -57,7 +57,7 @@ def _compared(library: str, size: int, epsilon: float) -> Iterator[str]:
     yield theory.chosen(library, size, epsilon)
     if library == "dither":
         return
-    yield from (one.mechanism for one in theory.offers(library, size, epsilon) if not one.private)
+    yield from (offer.mechanism for offer in theory.offers(library, size, epsilon) if not offer.private)
 
 
 def _users(size: int) -> list[int]:

@@ -45,7 +45,7 @@ def best(library: str, size: int, epsilon: float, budget: int | None = None) -> 
 
     If two differ only by the rounding of floats, the one named first is taken.
     """
-    fitting = [one for one in offers(library, size, epsilon) if budget is None or one.report_bytes <= budget]
+    fitting = [offer for offer in offers(library, size, epsilon) if budget is None or offer.report_bytes <= budget]
     return min((one for one in fitting if one.private), key=lambda one: round(one.relative_risk, 9))
 
 

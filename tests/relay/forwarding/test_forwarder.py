@@ -245,6 +245,6 @@ def test_failing_database_is_logged_once_a_minute_without_posts_to_the_collector
         assert clock.seconds - 3600 > 200
         assert 2 <= len(collector.bodies) <= 7
         assert len(set(collector.bodies)) == 1
-        assert [one.getMessage() for one in caplog.records] == [
+        assert [record.getMessage() for record in caplog.records] == [
             "reports are forwarded later: database: database or disk is full"
         ]

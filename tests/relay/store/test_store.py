@@ -152,8 +152,8 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
         hold(store, rows(3))
         store.list_pools(LISTED[1:], LIMITS)
         assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
-        assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
-        longer = [ListedPool(one.digest, one.suite, one.length + 1) for one in LISTED]
+        assert [(pool.listed, pool.waiting) for pool in store.held() if pool.waiting] == [(False, 3)]
+        longer = [ListedPool(pool.digest, pool.suite, pool.length + 1) for pool in LISTED]
         store.list_pools(longer, LIMITS)
         assert store.pools() == {
             digest: {length + 1: number for length, number in by_length.items()}
@@ -163,14 +163,14 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
 
 def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        assert [one.is_named for one in store.held()] == [False] * 3
+        assert [pool.is_named for pool in store.held()] == [False] * 3
         assert b"theme" not in bytes_of(tmp_path)
         before = store.pools()
         hold(store, rows(3))
-        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.digest}
+        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.digest}
         store.list_pools(LISTED, LIMITS)
         hold(store, rows(3, 1), pool=2)
-        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.series}
+        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.series}
         assert store.pools() == before
 
 
@@ -213,7 +213,7 @@ def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None
     before, after = rows(6, 1), rows(7, 2, LENGTH + 4)
     with stored(tmp_path) as store:
         hold(store, before[:4])
-        store.list_pools([one._replace(length=LENGTH + 4) for one in LISTED], LIMITS)
+        store.list_pools([pool._replace(length=LENGTH + 4) for pool in LISTED], LIMITS)
         hold(store, after)
         store.list_pools(LISTED, LIMITS)
         hold(store, [*before, *after])
@@ -304,8 +304,8 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(url: str) -> None
         store.freeze(TODAY, lambda *_: 1000, None)
         frozen = store.frozen()
         assert len(frozen) > 2
-        assert [len(store.body(one)) for one in frozen] == [one.total for one in frozen]
-        assert sum(one.total for one in frozen) == 300
+        assert [len(store.body(batch)) for batch in frozen] == [batch.total for batch in frozen]
+        assert sum(batch.total for batch in frozen) == 300
 
 
 def test_a_relay_and_a_collector_share_no_database(tmp_path: Path) -> None:

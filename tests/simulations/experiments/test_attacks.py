@@ -203,7 +203,7 @@ def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
     width = mechanism.row_bytes
     rows = random_rows(mechanism, 1000, np.random.default_rng(3))
     reports = [Report.decode(rows[at : at + width], mechanism) for at in range(0, len(rows), width)]
-    hits = sum(not set(one.cells(mechanism)).isdisjoint(mechanism.marked(5, one.cohort)) for one in reports)
+    hits = sum(not set(report.cells(mechanism)).isdisjoint(mechanism.marked(5, report.cohort)) for report in reports)
     chance = random_support(mechanism)
     assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
 

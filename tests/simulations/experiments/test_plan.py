@@ -91,7 +91,7 @@ def test_candidates_are_those_of_the_choice_best_first() -> None:
     assert rows[0]["mechanism"] == chosen(shares(1000, budget=16))["mechanism"] == best
     assert rows[0]["fits"]
     assert not rows[1]["fits"]
-    others = [one.name for one in candidates(1000, 1.0) if one.name != best]
+    others = [candidate.name for candidate in candidates(1000, 1.0) if candidate.name != best]
     assert [row["mechanism"] for row in rows[1:]] == others
 
 
