@@ -1,4 +1,4 @@
-"""What the pages of measured figures include is there, says when it was measured, and by what, and that can be run."""
+"""The tables that pages of measured figures include exist, and name their day and a command that can be run."""
 
 import re
 import shlex
@@ -81,7 +81,7 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
 def test_each_part_of_the_comparison_makes_its_tables(
     part: str, kind: str, rows: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of findings that are made up: an hour of measuring must not end with nothing written."""
+    """The findings are invented here: an hour of measuring must not end with nothing written."""
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", accuracy.__spec__)
     asked: list[Case] = []
 
@@ -137,14 +137,14 @@ def test_a_benchmark_writes_all_its_tables_at_the_smallest_sizes(
     assert {found and found["command"] for found in captions} == {f"python -m tests.benchmarks.{benchmark}"}
 
 
-def test_the_clients_table_is_one_of_the_documentation() -> None:
+def test_the_table_of_the_client_benchmark_is_in_the_documentation() -> None:
     versions = {"dither": "0", "sentry-sdk": "1", "posthog": "2"}
     numbers: Findings = {library: defaultdict(lambda: defaultdict(lambda: [1.0, 2.0])) for library in versions}
     found = clients_table(numbers, Setting(versions, "", 2, 0.0))
     assert len(Table("client", found.head, found.rows).markdown().splitlines()) == len(ROWS) + 2
 
 
-def test_a_run_that_goes_wrong_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failing_benchmark_leaves_the_old_table(tmp_path: Path) -> None:
     there = tmp_path / "whole.md"
     there.write_text("as it was")
     whole, ragged = Table("whole", ("a", "b"), [("1", "2")]), Table("ragged", ("a", "b"), [("1", "2"), ("3",)])

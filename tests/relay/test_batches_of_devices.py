@@ -29,7 +29,7 @@ DEVICES, RELAYS, LEAST = 8, 2, 2
 
 
 class Watcher(CollectorClient):
-    """Takes everything, but its answer may be lost."""
+    """A collector that takes everything, but whose answer may be lost."""
 
     def __init__(self) -> None:
         super().__init__("http://localhost", "", 1)
@@ -49,7 +49,7 @@ class Watcher(CollectorClient):
 
 @dataclass
 class Device:
-    """Draws reports as the ledger says, and keeps them all: it may send each again at any time."""
+    """A device that draws reports as the ledger allows, and keeps them all: it may send each again at any time."""
 
     number: int
     last: int = 0
@@ -142,7 +142,7 @@ def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_
 
 
 def check(watcher: Watcher, owner: dict[bytes, int]) -> None:
-    """Hold what the collector has seen to the promise: no body, and not even all bodies of a pool, break it."""
+    """Assert the promise on all that the collector received: for each body, and for all bodies of a pool together."""
     bodies = {batch.batch: batch for batch in watcher.batches}  # a retry has the same bytes
     whole: dict[Pool, list[bytes]] = defaultdict(list)
     for body in bodies.values():

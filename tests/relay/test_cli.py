@@ -67,7 +67,7 @@ def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -
         assert "trouble: theme/0123456789abcdef/once/1: the collector answered 401" in invoke("status", *ways[:2])[1]
 
 
-def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
+def test_forward_is_refused_while_a_relay_forwards(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         assert url
         with closing(RelayStore(url_of(tmp_path))) as store:

@@ -80,7 +80,7 @@ for number, point in enumerate(sys.argv[3:]):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no fork")
 def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
-    """Each is killed in a round of four bodies, and another process goes on."""
+    """Each process is killed in a round of four bodies, and the next one resumes."""
     with collecting(POOLS, batch_limit=10) as collector:
         path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
         result = run("-c", _WORK, str(tmp_path), collector.url, *STEPS, check=True, env=path)

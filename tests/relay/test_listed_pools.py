@@ -68,7 +68,7 @@ def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, 
     assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
 
 
-def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
+def test_unlisted_suite_is_an_unknown_pool_and_another_length_is_malformed(
     store: RelayStore, collector: FakeCollector
 ) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
@@ -80,7 +80,9 @@ def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
 
 
-def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: FakeCollector) -> None:
+def test_reports_for_unknown_pools_add_no_pool_and_cause_no_request(
+    store: RelayStore, collector: FakeCollector
+) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.start()
     while not pools.is_known:

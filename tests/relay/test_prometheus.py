@@ -1,4 +1,4 @@
-"""What Prometheus reads of a relay, and that its alerts ask for nothing else."""
+"""The metrics of a relay, and its alerts, which use only these."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ def collector() -> Iterator[FakeCollector]:
 
 @pytest.fixture
 def relay(tmp_path: Path, collector: FakeCollector) -> Iterator[Relay]:
-    """One that knows the pools, and holds seven reports of one of them."""
+    """A relay that knows the pools, and holds seven reports of one of them."""
     with stored(tmp_path) as store:
         hold(store, rows(7))
     with Relay(config(tmp_path, collector.url)) as one:
@@ -42,7 +42,7 @@ def values_of(relay: Relay) -> dict[str, float]:
     return samples(text(relay))
 
 
-def test_every_name_in_its_alerts_is_one_that_a_relay_tells(relay: Relay) -> None:
+def test_alerts_name_only_metrics_that_a_relay_exports(relay: Relay) -> None:
     named = set(re.findall(r"\bdither_relay_\w+", ALERTS.read_text(encoding="utf-8")))
     families = {name for name, _ in re.findall(r"^# TYPE (\S+) (\S+)$", text(relay).decode(), re.MULTILINE)}
     assert len(named) > 8
@@ -77,7 +77,7 @@ def test_healthy_relay_exports_its_counts(relay: Relay) -> None:
     assert 0 < numbers["dither_disk_free_bytes"] <= numbers["dither_disk_bytes"]
 
 
-def test_an_hour_that_was_missed_is_overdue(tmp_path: Path, collector: FakeCollector) -> None:
+def test_missed_forwarding_hour_is_exported_as_overdue(tmp_path: Path, collector: FakeCollector) -> None:
     with stored(tmp_path) as store:
         store.use_hour(TODAY - timedelta(days=1))
     with Relay(config(tmp_path, collector.url)) as relay:

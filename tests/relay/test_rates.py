@@ -38,14 +38,14 @@ def test_flood_from_many_addresses_hardly_touches_another(monkeypatch: pytest.Mo
     assert shut_out < 60
 
 
-def test_a_limit_above_what_a_cell_counts() -> None:
+def test_limit_above_the_range_of_a_cell_is_capped() -> None:
     rates = Rates(10**9)
     assert all(rates.admits("192.0.2.1") for _ in range(70_000)) is False
     rates.turn()
     assert all(rates.admits("192.0.2.1") for _ in range(65_535))
 
 
-def test_nothing_keeps_an_address_beyond_a_window() -> None:
+def test_no_address_is_kept_beyond_the_window_of_the_limiter() -> None:
     proxies = Proxies("10.0.0.0/8")
     calls = [1]
     rates = Rates(1, lambda: calls.append(1))

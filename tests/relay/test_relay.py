@@ -1,4 +1,4 @@
-"""A real relay process: its socket, its limits, what it keeps of an address, and its end."""
+"""A real relay process: its socket, its limits, its memory of addresses, and its end."""
 
 import json
 import resource
@@ -42,7 +42,7 @@ from relay.relaying import (
 ADDRESS = "198.51.100.77"
 
 
-def test_from_devices_to_the_collector(tmp_path: Path) -> None:
+def test_relay_process_forwards_reports_of_devices_to_the_collector(tmp_path: Path) -> None:
     some = rows(7)
     with collecting(POOLS) as collector:
         with running(tmp_path, collector.url, "--token", "secret") as (url, process):
@@ -170,7 +170,7 @@ def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:
         assert errors == f"dither-relay: database: {message}\n"
 
 
-def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
+def test_relay_asked_to_end_during_a_post_ends_soon_and_the_next_posts_the_same_body(tmp_path: Path) -> None:
     """It does not wait for long, and the next process posts the same body."""
     with collecting(POOLS) as collector:
         with stored(tmp_path) as store:
@@ -195,7 +195,7 @@ def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["listing", "database"])
-def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
+def test_relay_that_fails_at_the_start_releases_its_lock(tmp_path: Path, lost: str) -> None:
     """It closes what it opened: the next relay takes the lock."""
     with collecting(POOLS) as collector:
         if lost == "database":
@@ -207,7 +207,7 @@ def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
             Relay(config(tmp_path, collector.url)).close()
 
 
-def test_a_relay_counts_two_at_the_same_time_once(tmp_path: Path) -> None:
+def test_same_report_sent_twice_at_once_is_counted_once(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         until_ready(url)
         seen: list[int] = []
@@ -221,8 +221,8 @@ def test_a_relay_counts_two_at_the_same_time_once(tmp_path: Path) -> None:
             assert waiting(store) == [(1, 0, 0, 0)]
 
 
-def test_a_proxy_that_nobody_named_is_one_address(tmp_path: Path) -> None:
-    """Loudly: who set it up sees 429, not a limit that limits nobody."""
+def test_clients_of_an_unnamed_proxy_share_the_limit_of_one_address(tmp_path: Path) -> None:
+    """The operator notices, because devices get 429."""
     with collecting(POOLS) as collector, running(tmp_path, collector.url, "--rate", "4") as (url, process):
         until_ready(url)
         seen = [send(url, row, X_Forwarded_For=f"192.0.2.{place}") for place, row in enumerate(rows(6))]

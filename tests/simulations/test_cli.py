@@ -43,7 +43,7 @@ def test_the_table_has_a_line_for_every_mechanism_law_and_epsilon() -> None:
         assert line.split()[:3] == ["auto:", "subset-selection", law]
 
 
-def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path) -> None:
+def test_users_of_a_column_default_to_its_rows(people: Path) -> None:
     few = ("--input", people, "--column", "job", "--mechanism", "auto", "--epsilon", "1", "--repeats", "1", "--json")
     (row,) = json.loads(run(*few).stdout)
     assert (row["users"], row["size"], row["distribution"]) == (100, 3, "csv")
@@ -101,7 +101,7 @@ def test_shells_complete_commands_and_choices() -> None:
 
 
 @pytest.mark.parametrize(("setting", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_no_colour_is_used_where_none_is_wanted(
+def test_output_has_colour_only_if_the_terminal_and_settings_allow_it(
     setting: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An audit that fails says so in red, on a terminal."""

@@ -258,7 +258,7 @@ shuffle --mechanism bit-flip -n 1000 --plot none.svg | no amplification
 """A command that is refused, and what its last line names."""
 
 
-def test_what_is_refused_is_named_in_one_line_with_status_2() -> None:
+def test_wrong_arguments_are_named_in_one_line_with_status_2() -> None:
     for line in REFUSED.strip().splitlines():
         command, named = line.split(" | ")
         result = lab(command)

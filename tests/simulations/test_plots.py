@@ -55,7 +55,7 @@ def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
         assert not box.padded(-1).overlaps(beside.padded(-1)), (one, other)
 
 
-def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None:
+def test_each_of_many_lines_has_a_panel_in_which_only_it_is_coloured() -> None:
     figure = lines_plot([panel(9)], "", "ε")
     assert len(figure.axes) == 9
     for axes in figure.axes:
@@ -64,7 +64,7 @@ def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None
         assert axes.get_ylim() == figure.axes[0].get_ylim()
 
 
-def test_blocks_of_many_lines_are_one_below_the_other() -> None:
+def test_blocks_of_panels_are_stacked_vertically() -> None:
     figure = lines_plot([panel(9), panel(10)], "", "day", log=False)
     assert len(figure.axes) == 19
     assert figure.axes[8].get_position().y0 > figure.axes[9].get_position().y1

@@ -60,6 +60,6 @@ def test_prefix_extending_without_users_finds_nothing() -> None:
     ("shape", "place"),
     [((9, 1.0), "bits"), ((65, 1.0), "bits"), ((48, 0.0), "epsilon"), ((48, 1.0, 0), "step"), ((48, 1.0, 17), "step")],
 )
-def test_a_shape_that_cannot_be_is_refused(shape: tuple[int, float], place: str) -> None:
+def test_prefix_extending_refuses_an_impossible_shape(shape: tuple[int, float], place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         PrefixExtending(*shape)

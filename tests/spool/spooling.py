@@ -199,7 +199,7 @@ PATIENCE = 60.0
 
 
 class KilledError(Exception):
-    """Stands for the end of the process."""
+    """Raised in place of the end of the process."""
 
 
 def opened(url: str) -> Store:

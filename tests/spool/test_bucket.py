@@ -1,4 +1,4 @@
-"""The fold of a bucket: what a slow model by dictionaries says, and what a database counts."""
+"""The fold of a bucket equals a slow model with dictionaries, and the counts of a database."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ IDS = [
 
 
 def some_rows() -> dict[bytes, list[bytes]]:
-    """For each version batches that are sound and some that are not: none, one, several rows, and wrong ones."""
+    """Return for each version sound and damaged batches: with no, one, several and invalid rows."""
     answers: dict[str, object] = {"layout": "tabs", "speed": 3, "mobile": True, "listed": "v7", "many": "v299"}
     found: dict[bytes, list[bytes]] = {UNKNOWN: [b"", b"any"]}
     for name, metric in FOLDED.items():
@@ -99,7 +99,7 @@ def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
 
 @settings(max_examples=150)
 @given(SEGMENTS, st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
-def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
+def test_fold_of_a_bucket_equals_the_definition(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
     found = folded(segments, [ids_of(part) for part in seen])
     check(found, segments, set().union(*seen))
     records = sum(len(part) for part in segments)
@@ -148,7 +148,7 @@ def random_runs(seed: int) -> list[list[list[Delivery]]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, tmp_path: Path) -> None:
+def test_fold_stores_the_same_bytes_as_commits_in_order(seed: int, tmp_path: Path) -> None:
     metrics = {version_of(metric): metric for metric in FOLDED.values()}
     seen: list[Ids] = []
     sums: dict[tuple[bytes, int, int], dict[int, np.ndarray[Any, Any]]] = {}
@@ -190,7 +190,7 @@ def test_seen_ids_are_found_whether_they_are_fewer_or_more_than_the_records(size
 
 
 def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_rows() -> None:
-    """Each pair differs in one thing and in all that come after it, the other way round."""
+    """Each pair differs in one field, and in the opposite direction in all later ones."""
     low, high = sorted([THEME, LAYOUT])
     pairs = [
         (Delivery(IDS[0], low, DAY + 1, 1, b"\1"), Delivery(IDS[0], high, DAY, 0, b"\0")),
@@ -208,7 +208,7 @@ def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_
 
 
 def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
-    """However few among many: the rest is counted, and the id is free for what a device sends again."""
+    """The rest is counted, and the id stays free for a correct batch that a device sends again."""
     good = [Delivery(b"%016d" % number, THEME, DAY, 0, b"\0") for number in range(1000)]
     wrong = [good[number]._replace(rows=b"\xff", day=DAY - 1) for number in (0, 1, 500, 999)]
     alone = Delivery(b"x" * 16, THEME, DAY, 0, b"\0\xff\0")

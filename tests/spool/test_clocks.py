@@ -35,7 +35,7 @@ def fresh(dice: random.Random, day: date) -> list[Delivery]:
 
 
 def total(store: Store) -> int:
-    """How many reports are counted."""
+    """Return the number of counted reports."""
     return sum(tally.total for tally in tables(store).values())
 
 
@@ -77,10 +77,10 @@ _KILLS = {(FoldStep.LISTED, -3650), (FoldStep.LISTED, 46), (FoldStep.ADDED, 46)}
     ]
     + [(FoldStep.LISTED, 45)],  # the last day on which a run that was not begun is still young enough
 )
-def test_killed_under_one_clock_and_resumed_under_another(
+def test_fold_killed_under_one_clock_is_resumed_under_another(
     counts: Store, blobs: Folder, step: FoldStep, jump: int
 ) -> None:
-    """Either may be the wrong one. Before it is begun, a run is too old for some clocks, and says so."""
+    """Either clock may be wrong. A run that is not begun yet may be too old for a clock, and says so."""
     dice = random.Random(step)
     for number, clocks in enumerate([(0, jump), (jump, 0)]):
         before = total(counts)
@@ -103,7 +103,7 @@ def test_killed_under_one_clock_and_resumed_under_another(
 
 @pytest.mark.parametrize("jump", [JUMPS[0], pytest.param(JUMPS[1], marks=pytest.mark.slow)])
 def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, blobs: Folder, jump: int) -> None:
-    """On two machines, of one spool and one database, in turn."""
+    """They run in turn on two machines, on one spool and one database."""
     dice, sent = random.Random(2), list[Delivery]()
     for number in range(6):
         day = NOW + timedelta(days=number)
@@ -118,7 +118,7 @@ def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, bl
 def test_an_older_database_with_a_newer_spool_never_counts_its_missing_batches(
     counts: Store, blobs: Folder, tmp_path: Path
 ) -> None:
-    """The spool remembers what the lost database had counted: that is lost, and nothing counts twice."""
+    """The spool remembers what the lost database had counted: those reports are lost, and nothing counts twice."""
     dice = random.Random(3)
     first, second, third = (fresh(dice, NOW.date()) for _ in range(3))
     put(blobs, first)

@@ -93,7 +93,7 @@ def test_metrics_and_readyz_show_the_state_of_the_spool(
     assert door.get("/readyz").status_code == 200
 
 
-def test_metrics_of_a_collector_without_a_spool_name_none(tmp_path: Path) -> None:
+def test_collector_without_a_spool_exports_no_spool_metrics(tmp_path: Path) -> None:
     app = create_app(config(tmp_path))
     assert "dither_spool" not in app.test_client().get("/metrics").text
     collector_of(app).close()
@@ -195,7 +195,7 @@ def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path
         assert layout.backlog().damaged == 0
 
 
-def test_check_shows_the_backlog_and_the_room_of_the_spool(
+def test_doctor_shows_the_backlog_and_the_free_space_of_the_spool(
     tmp_path: Path, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
@@ -227,8 +227,8 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
 
 
 @pytest.mark.usefixtures("one_day")
-def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
-    """One collector spools, which a fold counts, and another counts at once."""
+def test_doctor_warns_if_collectors_spool_and_count_at_once(tmp_path: Path) -> None:
+    """One collector spools for a fold, and another counts at once."""
     spool, known = str(tmp_path / "spool"), "were counted both directly and from a spool"
     with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
         assert all(post(url, batch().encode()) for url in (first, second))
@@ -241,7 +241,7 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
 
 
 def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
-    """A collector that starts makes it one, also where it is from before; one on another database does not start."""
+    """A starting collector claims the spool, also one of an earlier version; one on another database does not start."""
     layout.make()
     spool = ("--spool", str(layout.blobs))
     with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):

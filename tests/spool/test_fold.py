@@ -35,7 +35,7 @@ from spool.spooling import (
 )
 
 
-def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_every_spooled_batch_is_counted_once(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(300, 1)
     deliver(blobs, sent, 1)
     (report,) = folded(folding(counts, blobs))
@@ -174,7 +174,7 @@ def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs:
 
 
 class Listed(Folder):
-    """Keeps in mind what it was asked to list."""
+    """A folder that records which kinds of files were listed."""
 
     def names(self, kind: str) -> list[str]:
         LISTED.append(kind)

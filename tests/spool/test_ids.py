@@ -119,7 +119,7 @@ def test_damaged_file_of_ids_is_refused_by_its_name(blobs: BlobStore) -> None:
 
 
 class Dripping(BytesIO):
-    """A file of which at most some bytes come at a time; it fails where none may come."""
+    """A file whose reads return at most some bytes; it fails if that is none."""
 
     def __init__(self, content: bytes, most: int) -> None:
         super().__init__(content)
@@ -206,7 +206,7 @@ def test_ids_of_a_clock_that_was_behind_are_kept_for_the_horizon(blobs: BlobStor
 
 
 def test_ids_of_a_clock_that_was_behind_age_from_the_latest_day_of_their_bucket(blobs: BlobStore) -> None:
-    """On that day itself they are as young as its own, though other ids of 49 days stand between."""
+    """On that day they count as young as its own ids, although ids of 49 other days lie between."""
     for day in range(8_951, 9_001, 7):
         add(blobs, BUCKET, "right", some(day, day + 1), day)
     add(blobs, BUCKET, "behind", some(0, 1), 5_350)

@@ -79,7 +79,7 @@ def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
 
 
 def test_damage_to_the_last_two_groups_is_noticed() -> None:
-    """The last but one was durable before the last was begun; so is the last where it does not begin as any does."""
+    """The last but one was durable before the last began. A last group without a valid beginning is damage, too."""
     first, second, third = (encode_group(MARK, group, TODAY) for group in given(3, 1))
     found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
     assert (len(found.records), found.end, found.damaged) == (1, len(first), len(second + third))
@@ -88,7 +88,7 @@ def test_damage_to_the_last_two_groups_is_noticed() -> None:
     assert not decode_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
 
 
-def test_journal_under_the_name_of_another_is_damaged() -> None:
+def test_journal_renamed_to_another_is_damaged() -> None:
     content = b"".join(encode_group(MARK, group, TODAY) for group in given(3, 1))
     assert decode_groups(b"another!", content).damaged
 
@@ -111,7 +111,7 @@ def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(
 
 
 def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
-    """Who sends rows does not know the mark; but a group within a damaged one would be one with another mark."""
+    """A sender of rows does not know the mark of the journal, so a forged group has another mark."""
     hidden = encode_group(b"87654321", given(1, 1)[0], TODAY)
     bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
     assert len(found_in(bearing)) == 1
@@ -214,7 +214,7 @@ def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
-    """As after a crash between the segment and the deletion of the journal."""
+    """This happens after a crash between writing the segment and deleting the journal."""
     journal, place = opened(tmp_path)
     journal.append([upload() for _ in range(3)], TODAY)
     content = journal.path.read_bytes()
@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
-    """Not by its process, which would let go of it as soon as any part of it closes the same file."""
+    """A lock of the process would be lost as soon as any part of it closes the same file."""
     journal, _ = opened(tmp_path)
     with journal.path.open("rb+") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

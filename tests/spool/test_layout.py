@@ -39,7 +39,7 @@ def test_a_spool_of_another_database_names_both(blobs: BlobStore) -> None:
     require_owner(blobs, OTHER)
 
 
-def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
+def test_two_databases_that_claim_a_spool_at_once_are_both_refused(tmp_path: Path) -> None:
     class Late(Folder):
         def put(self, kind: str, name: str, content: bytes) -> None:
             for each in (OTHER, name):
@@ -50,7 +50,7 @@ def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("was_written", [True, False])
-def test_of_two_collectors_at_once_either_may_write(tmp_path: Path, was_written: bool) -> None:
+def test_two_collectors_of_one_database_may_claim_a_spool_at_once(tmp_path: Path, was_written: bool) -> None:
     """Both write the same temporary file, so one of them may find it gone."""
 
     class Raced(Folder):

@@ -46,7 +46,7 @@ MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
         (b"[" * 100_000, "cannot be read"),
     ],
 )
-def test_manifest_that_cannot_be_stops_the_fold(counts: Store, blobs: Folder, content: bytes, why: str) -> None:
+def test_invalid_manifest_stops_the_fold(counts: Store, blobs: Folder, content: bytes, why: str) -> None:
     blobs.put("runs", "a" * 32 + ".json", content)
     with pytest.raises(SpoolError, match=why):
         folded(folding(counts, blobs))

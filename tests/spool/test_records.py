@@ -60,13 +60,13 @@ def test_keys_are_ids_in_the_same_order_with_all_their_zeros() -> None:
     assert as_ids(as_keys(ids[::3])).tobytes() == ids[::3].tobytes()
 
 
-def test_groups_are_of_every_value_in_order() -> None:
+def test_groups_cover_every_value_in_order() -> None:
     assert list(grouped(np.zeros(0, dtype=np.uint16))) == []
     found = {value: places.tolist() for value, places in grouped(np.array([7, 0, 65_535, 7, 0], dtype=np.uint16))}
     assert list(found.items()) == [(0, [1, 4]), (7, [0, 3]), (65_535, [2])]
 
 
-def test_ranks_tell_rows_apart_by_length_and_then_by_bytes() -> None:
+def test_ranks_order_rows_by_length_and_then_by_bytes() -> None:
     rows = [b"\0\0", b"", b"\0", b"b", b"\0", b"a\0", b"a", b"", b"a\0\0", b"\xff", b"a\0", b"\0b"]
     table = Records.merged([segment([Delivery(b"%016d" % place, b"v", 1, 0, one) for place, one in enumerate(rows)])])
     ranks = table.ranks().tolist()
@@ -75,7 +75,7 @@ def test_ranks_tell_rows_apart_by_length_and_then_by_bytes() -> None:
         assert (ranks[one] < ranks[other], ranks[one] == ranks[other]) == (right[0] < right[1], right[0] == right[1])
 
 
-def test_rows_follow_their_records_through_every_choice() -> None:
+def test_rows_stay_with_their_records_in_every_selection() -> None:
     """Records of none, one and several rows, of two segments whose versions are listed in another order."""
     random = np.random.default_rng(3)
     versions = [b"zz", b"aa", b"mm"]

@@ -1,4 +1,4 @@
-"""The findings of the doctor about a spool, and that the seam is as the collector declares it."""
+"""The findings of the doctor about a spool, and the seam that the collector declares."""
 
 import os
 import time

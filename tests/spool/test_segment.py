@@ -15,7 +15,7 @@ from spool.test_records import BATCH
 
 
 class Narrow(io.BytesIO):
-    """A file that knows which bytes were read."""
+    """A file that counts the bytes read."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
@@ -34,7 +34,7 @@ def test_a_segment_holds_what_was_written(given: list[tuple[bytes, bytes, int, i
 
 
 @pytest.mark.parametrize(("count", "rows"), [(0, 1), (1, 0), (1, 1), (20_000, 1), (3, 160_000)])
-def test_a_segment_holds_few_and_many_and_those_of_a_gateway(count: int, rows: int) -> None:
+def test_segment_holds_few_batches_many_batches_and_large_ones(count: int, rows: int) -> None:
     records = arranged(batches(count, rows=rows))
     content = write_segment(records)
     assert in_segment(content) == rows_in(records)

@@ -176,7 +176,7 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
 
 
 def test_missing_spool_is_an_error_even_if_its_folder_is_made_again(tmp_path: Path) -> None:
-    """As if its disk is no longer mounted: the empty folder looks like a spool that was just folded."""
+    """It is as if its disk was unmounted: the empty folder looks like a spool that was just folded."""
     here = tmp_path / "spool"
     with closing(made(here)) as spool:
         claim(spool.layout.blobs, "0" * 32)
@@ -228,7 +228,7 @@ def die(spool: SpoolSink, folder: Path) -> None:
     (folder / "segments").unlink()
 
 
-def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) -> None:
+def test_disabled_versions_are_refused_as_soon_as_they_are_known(tmp_path: Path) -> None:
     database = Database()
     database.versions = {MOBILE.version: TODAY}
     with closing(made(tmp_path, database=database)) as spool:
@@ -239,7 +239,7 @@ def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) ->
     assert {row[1].hex() for row in in_place(Folder(tmp_path))} == {THEME.version}
 
 
-def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:
+def test_no_upload_is_taken_before_disabled_versions_are_known(tmp_path: Path) -> None:
     database = Database()
     database.failure = StoreError("database: gone")
     with closing(made(tmp_path, database=database)) as spool:
@@ -326,8 +326,8 @@ def filled(spool: SpoolSink) -> int:
 
 @pytest.mark.slow  # fills a disk of 40 MB; room and refusals are tested beside
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
-def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> None:
-    """Nothing is deleted by hand, and all that was taken is counted."""
+def test_fold_frees_a_disk_that_holds_only_the_spool(tmp_path: Path) -> None:
+    """Nothing is deleted by hand, and every taken batch is counted."""
     with small_disk(tmp_path / "small", 8_000) as disk, closing(opened(url_of(tmp_path))) as counts:
         spool = made(disk, 200_000)
         taken = 0
@@ -373,7 +373,7 @@ def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
 
 
-def test_gauges_of_a_spool_and_its_folds_are_there_as_far_as_both_can_be_read() -> None:
+def test_gauges_that_cannot_be_read_are_left_out() -> None:
     def shown(backlog: Backlog | None, folded: datetime | None) -> dict[str, float]:
         lines = Prometheus().text(spool_gauges(backlog, folded)).decode().splitlines()
         parts = (line.split() for line in lines if line.startswith(("dither_spool_", "dither_folded")))

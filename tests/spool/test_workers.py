@@ -68,7 +68,7 @@ def test_killed_worker_process_raises_workers_error() -> None:
 
 
 def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice here; as soon as there is a worker, the work goes on."""
+    """They are reported twice here; as soon as there is a worker, the work goes on."""
     monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
     lines = []
     with cluster_of(0) as cluster:

@@ -148,7 +148,7 @@ def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayS
     assert store.state()["trouble"] == ""
 
 
-def test_what_is_never_taken_is_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
+def test_bodies_never_taken_are_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
     hold(store, rows(32))
     collector.answers.extend([400] * 8)
     forward(store, collector.url)
@@ -198,7 +198,7 @@ def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCol
     assert collector.rows() == Counter(some)
 
 
-def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
+def test_disk_full_of_reports_has_room_to_forward_them(
     store: RelayStore, collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Freezing, deleting and dropping write to the disk, too: a disk without any reserve would stay full."""
@@ -228,7 +228,7 @@ def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
             store.require_room()
 
 
-def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: FakeCollector) -> None:
+def test_reports_are_dropped_body_by_body(store: RelayStore, collector: FakeCollector) -> None:
     """Dropping all at once would fill a disk, because deleted rows are overwritten. The rest must be cut as before."""
     hold(store, some := rows(32))
     one = rounds(store, collector.url)
@@ -257,10 +257,10 @@ def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector:
 
 
 @pytest.mark.parametrize("counts", [(4, 0), (5, 1), (0, 1 << 39)])
-def test_what_a_receipt_does_not_speak_of_is_kept(
+def test_reports_that_a_receipt_does_not_mention_are_kept(
     store: RelayStore, collector: FakeCollector, counts: tuple[int, int]
 ) -> None:
-    """Whatever answers 202 is a collector only if it says what became of each report."""
+    """An answer of 202 is that of a collector only if it accounts for each report."""
     some = rows(5)
     hold(store, some)
     one, rejected = rounds(store, collector.url), dict[str, str]()
@@ -280,7 +280,7 @@ def test_what_a_receipt_does_not_speak_of_is_kept(
 def test_a_pool_that_waited_hands_on_reports_of_several_days_as_one_batch(
     store: RelayStore, collector: FakeCollector
 ) -> None:
-    """So a device that reports each day has four there, and what a shuffle is worth to it is that of four."""
+    """A device that reports each day has four reports there, so it is hidden only as four reports are."""
     days = [TODAY - timedelta(days=back) for back in (3, 2, 1, 0)]
     some = rows(8)
     for day, place in zip(days, range(0, 8, 2), strict=True):

@@ -1,4 +1,4 @@
-"""Attacks come to what theory says, and never beyond what it allows."""
+"""Attacks succeed as often as theory says, and never beyond its bounds."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says
         assert majority(named("randomized-response", 2, 1.0), reports) == pytest.approx(rate, abs=1e-4)
 
 
-def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
+def test_averaging_succeeds_as_often_as_theory_says_and_memoisation_bounds_it() -> None:
     rows = sweep(SeriesAttack("averaging", ("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
     for row in rows:
         assert row["theory"] is not None
@@ -65,7 +65,7 @@ def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
 
 
 def beyond(rows: Sequence[Row]) -> list[Row]:
-    """Return what exceeds its bound by more than chance does once in 10^8."""
+    """Return the rates that exceed their bound by more than chance does once in 10^8."""
     most = [stats.binom.isf(1e-8, row["devices"], row["bound"]) for row in rows]
     return [row for row, most_hits in zip(rows, most, strict=True) if row["success"] * row["devices"] > most_hits]
 
@@ -77,7 +77,7 @@ def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=40, repeats=1)))
 
 
-def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
+def test_wide_permanent_rows_link_a_device_and_fresh_rows_do_not() -> None:
     fresh, lasting = sweep(SeriesAttack("linkage", ("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
     assert fresh["bound"] == 1 / 60

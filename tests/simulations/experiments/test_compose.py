@@ -1,4 +1,4 @@
-"""The command ``dither-sim compose``; the bounds themselves are tested where they live."""
+"""The command ``dither-sim compose``; the bounds themselves are tested in tests/server/analysis."""
 
 import math
 from fractions import Fraction
@@ -99,7 +99,7 @@ def test_false_shorthand_for_the_bound_is_called_false() -> None:
     assert "gives 150.9, which is wrong" in run("--epsilon", "1", "--reports", "206").stdout
 
 
-def test_what_one_person_answers_one_of_is_the_dearest() -> None:
+def test_survey_costs_as_much_as_its_dearest_question() -> None:
     found = rows("--part", "1x30", "--part", "0.5x365", "--part", "3:1e-9", "--parallel")
     last = found[-1]
     assert last["part"] == "one of them"
@@ -169,7 +169,7 @@ kept = {type = "choice", values = ["0", "1", "4"], of = "weeks-since-first-use",
         assert (found["exported"], found["kept"]) == (months, weeks)
 
 
-def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path) -> None:
+def test_number_of_values_can_be_given_and_further_parts_added(metrics: Path) -> None:
     found = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
     assert next(iter(found)) == "2x3"
     assert [found[name]["reports"] for name in ("theme", "plan", "page", "rare")] == [2, 1, 1, 2]
@@ -184,7 +184,7 @@ def test_plot_of_extreme_epsilons_is_drawn(tmp_path: Path, extreme: str) -> None
     assert run(*extreme.split(), "--plot", tmp_path / "one.svg").exit_code == 0
 
 
-def test_extremes_have_bounds_in_order() -> None:
+def test_bounds_of_extreme_epsilons_are_in_order() -> None:
     for epsilon, reports, delta in product(("1e-4", "10"), ("1", "10000", "100000"), ("0", "1e-12", "1e-6", "0.5")):
         (row,) = rows("--epsilon", epsilon, "--reports", reports, "--delta", delta)
         assert 0 <= row["optimal"] <= row["sum"], (epsilon, reports, delta)

@@ -1,4 +1,4 @@
-"""The experiment of ``dither-sim error``: cells, laws and what a row says."""
+"""The experiment of ``dither-sim error``: cells, laws and rows."""
 
 import math
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
     assert row["mse_theory"] >= row["mse_bound"] * (1 - 1e-12)
 
 
-def test_the_bound_is_that_of_the_field() -> None:
+def test_lower_bound_is_that_of_the_literature() -> None:
     """4e^ε/(e^ε-1)²/n for a value among many (Ye and Barg 2019); for two values the variance of a fair coin's lie."""
     assert 1e6 * least_mse(16_384, 1.0, 10**6) == pytest.approx(4 * math.e / (math.e - 1) ** 2, rel=2e-3)
     assert 1e6 * least_mse(2, 1.0, 10**6) == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
@@ -145,7 +145,7 @@ def test_open_domains_have_no_simple_theory_of_widths() -> None:
     ],
     ids=["shares", "numbers", "selections"],
 )
-def test_a_file_that_counts_otherwise_is_another_sweep(plan: Accuracy, source: Callable[[list[int]], object]) -> None:
+def test_file_with_other_counts_belongs_to_another_sweep(plan: Accuracy, source: Callable[[list[int]], object]) -> None:
     one, again, other = (replace(plan, source=source(counts)) for counts in ([10, 20], [10, 20], [11, 19]))
     assert one.identity() == again.identity() != other.identity()
     assert one.identity() != replace(one, seed=1).identity()
@@ -222,7 +222,7 @@ def test_the_error_of_rappor_is_that_of_least_squares_to_first_order() -> None:
 
 @pytest.mark.parametrize("law", ["joint", "marginal"])
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_trial_asks_for_what_a_collector_would_tell(name: str, law: Law) -> None:
+def test_trial_computes_the_same_errors_and_intervals_as_a_collector(name: str, law: Law) -> None:
     """Errors and intervals, which tests/simulations/test_coverage.py counts, are the same to the last bit."""
     population = Population.spread(numbered(40), zipf(40, 1.1), 3000)
     rng, mechanism = np.random.default_rng(np.random.SeedSequence(6)), named(name, 40, 1.0)
@@ -256,7 +256,7 @@ def test_divergence_is_that_of_kullback_and_leibler() -> None:
 
 
 @pytest.mark.parametrize("frequency", [[0.5, 0.6, -0.1, 0.0], [0.5, 0.3, 0.3, 0.0], [0.5, 0.3, 0.1, 0.1]])
-def test_divergence_is_of_distributions_within_the_truths_support(frequency: list[float]) -> None:
+def test_divergence_is_none_outside_the_support_of_the_truth(frequency: list[float]) -> None:
     assert divergence(np.array(frequency), TRUTH) is None
 
 
@@ -266,7 +266,7 @@ def test_recall_counts_the_frequent_among_those_taken_for_frequent() -> None:
     assert recall(np.array([0.0, 0.9, 0.8, 0.1]), TRUTH, 99) == 1.0
 
 
-def test_ties_are_neither_luck_nor_order() -> None:
+def test_recall_with_ties_does_not_depend_on_the_order() -> None:
     # One place is sure and right; the other is taken by one of three that tie, of which one is right.
     assert recall(np.array([0.0, 0.9, 0.0, 0.0]), TRUTH, 2) == pytest.approx((1 + 1 / 3) / 2)
     # Values as frequent as the last that counts count as well.

@@ -51,7 +51,7 @@ def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
     assert (rows[0]["mse_bound"] or 0) <= (rows[0]["mse_theory"] or 0) < 1.1 * (rows[0]["mse_bound"] or 0)
 
 
-def test_a_larger_epsilon_and_more_users_tell_more() -> None:
+def test_errors_fall_with_epsilon_and_with_users() -> None:
     """Over ten trials errors fall by a factor of 20 and more in theory: 1,000 times the users, and ε from 1 to 4."""
     few, many = (
         sweep(replace(PLAN, epsilons=(1.0,), repeats=10)),
@@ -173,7 +173,7 @@ def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
     assert spread_in(shares) == pytest.approx(2 * 5 / (49 * 8), rel=1e-2)
 
 
-def test_raw_shares_below_are_told_by_one_phase_alone() -> None:
+def test_raw_shares_below_a_point_use_the_reports_of_one_phase() -> None:
     """m = 1 and nobody above 0: σ = p in every phase, so d p(1-p)/(p-q)²/n at every cut."""
     mechanism, shares = named_numeric("dithered-response-mean", 1.0), np.eye(1, 65)[0]
     p = float(mechanism.p)

@@ -153,13 +153,13 @@ def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
     assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
 
 
-def test_a_question_must_make_sense() -> None:
+def test_plan_refuses_impossible_errors_and_confidences() -> None:
     for wrong in ({"error": 1.5}, {"confidence": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             shares(16, **wrong)
 
 
-def test_a_plan_leaves_room_for_intervals_that_chance_makes_wider() -> None:
+def test_plan_allows_for_intervals_that_are_wider_by_chance() -> None:
     """Of items, means and pairs: the error of estimates and the width of intervals are kept together.
 
     By its own normal law each is missed so seldom that both together are missed in at most 1 - confidence.
@@ -202,14 +202,14 @@ def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
     assert row["users_listed"] < row["users_needed"] / 3
 
 
-def test_the_users_needed_are_those_whose_reach_is_the_share() -> None:
+def test_planned_users_reach_the_wanted_share() -> None:
     (row,) = json.loads(of_type("string", "-k", "1000", "--epsilon", "2", "--share", "0.003", "--json").stdout)
     mechanism = named("projective-count-mean-sketch", 0, 2.0)
     assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are printed"
     assert row["users_listed"] is None
 
 
-def test_hope_is_refused_in_words() -> None:
+def test_plan_says_in_words_if_strings_cannot_be_found() -> None:
     output = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
     assert "Do not hope at ε = 1" in output
     assert "shorter strings, fewer characters or a list" in output
@@ -272,7 +272,7 @@ def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_ta
     assert "100,000 users in each period fill a batch each period." in full
 
 
-def test_numbers_are_planned_too() -> None:
+def test_batches_of_number_reports_are_planned() -> None:
     (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
     assert row["least"] < row["users_local"] / 3
     assert row["local"] > 1

@@ -65,7 +65,7 @@ def test_a_quantile_is_no_better_known_than_to_a_step_of_the_grid() -> None:
     assert "At ε = 1 no interval reaches less than ± 0.781 %" in output  # of 129 points
 
 
-def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
+def test_plan_shows_each_epsilon_with_both_kinds_of_steps() -> None:
     rows = json.loads(run("--epsilon", "1,2", "-n", "50000", "--json").stdout)
     assert [(row["asked"], row["mechanism"], row["steps"]) for row in rows] == [
         (1, "dithered-response", 2),
@@ -95,7 +95,7 @@ def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:
     assert "type boolean" not in run("--epsilon", "1").stdout
 
 
-def test_a_permanent_part_is_planned_too() -> None:
+def test_plan_of_a_number_includes_a_permanent_part() -> None:
     (row, _) = json.loads(run("--epsilon", "1", "--permanent-epsilon", "2", "--json").stdout)
     assert 1.9 < row["epsilon_days"] <= row["epsilon_forever"] <= 2
     assert row["users_least"] is None

@@ -1,4 +1,4 @@
-"""The command ``dither-sim shuffle``; its numbers are tested where they live."""
+"""The command ``dither-sim shuffle``; its bounds are tested in tests/server/analysis."""
 
 import math
 from fractions import Fraction
@@ -36,8 +36,8 @@ def test_shuffle_rows_agree_with_the_bounds_of_the_library() -> None:
     assert row["attack"] <= row["best"] == found.best
 
 
-def test_several_reports_of_one_device_in_a_batch_tell_more() -> None:
-    """As of a question of each day in a pool that waited for four."""
+def test_several_reports_of_one_device_in_a_batch_cost_more() -> None:
+    """An example is a daily question whose pool waited for four days."""
     asked = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
     (row,) = rows(*asked, "--batches", "2")
     found = amplified(usual("randomized-response"), 5000, 1e-6, own=4)
@@ -48,7 +48,7 @@ def test_several_reports_of_one_device_in_a_batch_tell_more() -> None:
     assert "of one device in a batch" not in run(*asked[:-2]).stdout
 
 
-def test_what_has_no_amplification_says_why() -> None:
+def test_shuffle_says_why_there_is_no_amplification() -> None:
     result = run("--mechanism", "bit-flip", "--mechanism", "discrete-gaussian")
     assert "bit-flip: no amplification; reports of one device repeat its permanent draw" in result.stdout
     assert "discrete-gaussian: no amplification; it has a δ of its own" in result.stdout

@@ -45,7 +45,7 @@ def test_the_mean_score_is_where_theory_puts_it_at_any_scale(name: str) -> None:
             assert abs(law_of(mechanism).scores(tally).mean - truth) < 6.5 * (variance / users) ** 0.5, users
 
 
-def test_what_is_rare_at_the_end_of_a_law_is_as_rare_as_at_its_beginning() -> None:
+def test_conditional_probabilities_of_rare_values_are_exact_at_both_ends() -> None:
     """A float's 1 less all before would leave nothing of the last."""
     tail = Fraction(1, 2**64)
     assert _conditional((tail, 1 - 2 * tail, tail)) == [2.0**-64, 1.0, 1.0]

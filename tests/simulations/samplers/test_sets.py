@@ -31,7 +31,7 @@ CASES = [(name, people) for name in MECHANISMS for people in LAWS if name.endswi
 
 
 def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
-    """The chance of each set, read off the chain."""
+    """Return the probability of each set, read from the chain."""
     chain, found = people.chain(), dict[int, float]()
     for item in range(1 << size):
         found[item] = 0.0

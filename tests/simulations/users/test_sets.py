@@ -1,4 +1,4 @@
-"""Laws of sets, against all sets enumerated."""
+"""Laws of sets, compared with the enumeration of all sets."""
 
 from itertools import product
 
