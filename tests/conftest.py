@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Fixtures and hooks for all tests."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 class _Failures:
-    """Says at once which test has failed, and where: the whole text follows when all tests have run, minutes later."""
+    """Print at once which test has failed, and where; the whole text follows minutes later, when all tests have run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -331,9 +331,9 @@ _Children = dict[int, tuple[int, socket.socket]]
 
 
 def _serve(listener: socket.socket) -> _Program | None:
-    """Fork a child for each that asks, and return its program in the child; return None when the owner has ended.
+    """Fork a child per request, and return its program in the child; return None when the owner has ended.
 
-    A child is killed with all that it started when who asked for it has ended: nothing outlives its test.
+    A child is killed with all that it started when its requester has ended: nothing outlives its test.
     """
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
@@ -372,7 +372,7 @@ def _forked(selector: selectors.BaseSelector, children: _Children, asking: socke
 
 
 def _report(selector: selectors.BaseSelector, children: _Children, descriptor: int) -> None:
-    """Report how a child ended, or kill the child if who asked for it has ended."""
+    """Report how a child ended, or kill the child if its requester has ended."""
     if descriptor not in children:
         return
     child, asking = children[descriptor]

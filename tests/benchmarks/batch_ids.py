@@ -1,4 +1,4 @@
-"""What batch ids cost an upload's commit: ``python -m tests.benchmarks.batch_ids [IDS ...]``.
+"""Measure the cost of batch ids for the commit of an upload: ``python -m tests.benchmarks.batch_ids [IDS ...]``.
 
 By default, none and 10 million.
 

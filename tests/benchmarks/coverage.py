@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
+"""How often intervals contain the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among

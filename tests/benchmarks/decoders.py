@@ -1,4 +1,4 @@
-"""How well strings are found in RAPPOR's counts, and how fast: ``python -m tests.benchmarks.decoders``.
+"""Measure how well and how fast strings are found in RAPPOR's counts: ``python -m tests.benchmarks.decoders``.
 
 The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
 few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
@@ -123,7 +123,7 @@ def _megabytes() -> float:
 
 
 def main() -> None:
-    """Print the table, and what long lists take."""
+    """Print the table, and the costs of long lists."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables.add_option(parser)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""How often intervals of numeric questions hold the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
+"""How often numeric intervals contain the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
 
 Six populations, four privacy losses, three numbers of reports, 64 phases and the usual steps. A run draws people from
 the population and their tally from its exact law. Held are: the mean of the population and, by the noise interval, of
@@ -101,7 +101,7 @@ def quantiles_in(shares: Floats) -> list[int]:
 
 
 class Run(NamedTuple):
-    """What one run held, and how wide it was."""
+    """Whether the intervals of a run contained the truth, and their widths."""
 
     mean: bool
     noise: bool

@@ -1,4 +1,4 @@
-"""How often devices' reports of a number lead to intervals that hold the truth.
+"""Measure how often intervals from devices' reports of a number contain the truth.
 
 ``python -m tests.benchmarks.numeric_devices [--input people.csv --column age --low 0 --high 100] [--seeds N]``
 
@@ -33,7 +33,7 @@ _SHARES = (0.5, 0.95)
 
 
 class Column(NamedTuple):
-    """Numbers, the share of people who have each, and the range that is asked for."""
+    """Numbers, the share of people who have each, and the range of the question."""
 
     numbers: Floats
     shares: Floats

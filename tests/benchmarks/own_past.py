@@ -145,7 +145,7 @@ def retention_of(
 
 
 def _numbers(fleet: Fleet, truth: dict[str, float], rng: np.random.Generator) -> dict[str, Found]:
-    """Return what the reports of numbers in the last week say."""
+    """Return the estimates of the numbers reported in the last week."""
     days, uses = _answers(fleet, rng)
     found = {}
     for name, values, most in (("days", days, _WINDOW), ("uses", uses, _MOST_USES)):

@@ -1,4 +1,4 @@
-"""How often intervals hold if people report again: ``python -m tests.benchmarks.panel_coverage [--surveys N]``.
+"""Measure how often intervals hold if people report again: ``python -m tests.benchmarks.panel_coverage [--surveys N]``.
 
 A thousand devices and 30 days. They all report every day and keep their answer; or each reports on 30% of the days; or
 they all have another answer every day. Held are four shares, by the interval of the population and by that of those who

@@ -1,4 +1,4 @@
-"""How often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
+"""Measure how often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
 
 A survey draws 5 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
 number that few people have high, and strings of which some are not listed. Held are the population's shares of answers,
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class _Ends(NamedTuple):
-    """Intervals and what they are to hold, of a kind; those with NaN are not stated."""
+    """Intervals of a kind and the values that they should contain; NaN stands for no interval."""
 
     stated: Floats
     low: Floats

@@ -1,4 +1,4 @@
-"""What a spool costs, to collect and to fold: ``python -m tests.benchmarks.spool [REPORTS ...]``.
+"""Measure the cost of a spool, for collecting and folding: ``python -m tests.benchmarks.spool [REPORTS ...]``.
 
 By default, 10 million reports are folded. Collectors on a spool, on SQLite and on PostgreSQL take one report a request
 in turns, and "per core" divides by the CPU time of all that works for them, PostgreSQL's own processes too. Folded are
@@ -57,7 +57,7 @@ ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
 
 @contextmanager
 def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
-    """What collectors may count into: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
+    """Yield the backends of collectors: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
     spooling = {"DITHER_SPOOL": f"{folder}/spool", "DITHER_DB": f"sqlite:///{folder}/counts.db"}
     found = {ON_SPOOL: Behind(spooling), ON_SQLITE: Behind()}
     with server() as url:

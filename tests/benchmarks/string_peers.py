@@ -38,7 +38,7 @@ EPSILONS = (1.0, 2.0, 4.0)
 
 
 class _Line(NamedTuple):
-    """What one method found in one run, and how long it took."""
+    """The strings that a method found in a run, and its time."""
 
     recalls: tuple[float, float, float]
     f1: float

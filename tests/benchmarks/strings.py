@@ -1,4 +1,4 @@
-"""How well strings are found that nobody listed when the app was shipped: ``python -m tests.benchmarks.strings``.
+"""How well strings are found that nobody listed when the app shipped: ``python -m tests.benchmarks.strings``.
 
 Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` shows
 only that they come out):
@@ -61,7 +61,7 @@ SMALL = Sizes(1, 50, 200, ((2_000, 4.0),), 1, 20, 30, (4.0,))
 
 
 class Found(NamedTuple):
-    """What one run found: the places of the strings (-1: held by nobody), which intervals missed, and the seconds."""
+    """Findings of a run: places of the strings (-1: held by nobody), which intervals missed, and the seconds."""
 
     places: Sequence[int]
     missed: Sequence[bool]
@@ -120,7 +120,7 @@ def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
 
 
 def lists(sizes: Sizes) -> Iterator[Row]:
-    """Yield what a list of a million finds."""
+    """Yield the rows of lists of up to a million."""
     labels = tuple(f"string-{place}" for place in range(sizes.listed))
     for users, epsilon in sizes.surveys:
         sketch = ProjectiveSketch.calibrate(None, epsilon)
@@ -174,7 +174,7 @@ def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...], held: int, r
 
 
 def beside_rappor(sizes: Sizes) -> Iterator[Row]:
-    """Yield the users that each needs."""
+    """Yield the users that each method needs."""
     labels = tuple(f"string-{place}" for place in range(sizes.few_listed))
     for epsilon in sizes.epsilons:
         rivals: dict[str, Callable[[float], Mechanism]] = {

@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that ``write`` obeys."""
+    """Add the option that ``write`` takes."""
     parser.add_argument(
         OPTION, type=Path, metavar="FOLDER", help="write what the documentation includes to this folder"
     )
@@ -71,7 +71,7 @@ def caption(command: str) -> str:
 
 
 def _processor() -> str:
-    """Return what the processor calls itself."""
+    """Return the name of the processor."""
     known = Path("/proc/cpuinfo")
     text = known.read_text(encoding="utf-8", errors="replace") if known.exists() else ""
     found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)

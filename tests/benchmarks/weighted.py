@@ -171,7 +171,7 @@ NUMBER = 'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = {}'
 
 
 def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
-    """Yield every case of the table: its name, and what measures it."""
+    """Yield every case of the table: its name, and the function that measures it."""
     for name, raked in (("platform", False), ("platform and channel, raked", True)):
         for epsilon in (1, 4):
             for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):

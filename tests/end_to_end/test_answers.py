@@ -67,7 +67,7 @@ LAYOUTS = [
 
 
 class Fleet(NamedTuple):
-    """The collector to which all devices have reported, its folder, and what their people answered."""
+    """The collector to which all devices have reported, its folder, and the answers of their people."""
 
     collector: Access
     folder: Path
@@ -122,7 +122,7 @@ def test_a_crossing_estimates_pairs_and_the_marginals_of_both_questions(fleet: F
 
 
 def test_each_device_answers_one_question_of_a_survey(fleet: Fleet) -> None:
-    """Together all answered, and neither question nearly all: 210 or more of 300 with a probability below 1e-11."""
+    """All devices answered one of them. One question gets 210 or more of 300 with a probability below 1e-11."""
     reports = [fetch_estimate(fleet.collector, name)["reports"] for name in ("theme", "device")]
     assert sum(reports) == DEVICES
     assert max(reports) < 210
@@ -149,7 +149,7 @@ def test_intervals_of_mean_and_quantiles_contain_the_truth(fleet: Fleet, name: s
 
 @pytest.mark.parametrize(("name", "epsilon"), [("age", 1.0), ("hours", 4.0)])
 def test_intervals_from_reports_of_real_clients_contain_the_truth(name: str, epsilon: float) -> None:
-    """Each misses in 5 of 100, or fewer: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
+    """Each misses in at most 5 of 100: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
     column = MADE_UP[name]
     metric, true = metric_of(column, epsilon), truth(column)
     ends = np.array([run(metric, column, 4_000, seed) for seed in range(25)])

@@ -50,7 +50,7 @@ class _Quiet(WSGIRequestHandler):
 
 @pytest.fixture
 def below(app: Flask) -> Iterator[str]:
-    """The same below a path of another site, as a URL."""
+    """Serve the app below a path of another site; yield the URL."""
     site = DispatcherMiddleware(NotFound(), {"/some/telemetry": app})
     with make_server("127.0.0.1", 0, site, handler_class=_Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -61,7 +61,7 @@ def below(app: Flask) -> Iterator[str]:
 
 
 def results(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """What became of each step, or of each metric."""
+    """Return the result of each step, or of each metric."""
     return {step["metric"] or step["step"]: step["result"] for step in json.loads(capsys.readouterr().out)["steps"]}
 
 

@@ -54,7 +54,7 @@ class Time:
 
 
 class ToRelay:
-    """Sends to a relay in this process, and keeps whose sealed rows these are. Some answers are lost."""
+    """A transport to a relay in this process, which records the device of each sealed row. Some answers are lost."""
 
     def __init__(self, relay: Relay, owner: dict[bytes, int], device: int) -> None:
         self.relay, self.owner, self.device, self.lost = relay, owner, device, device % 5 == 0
@@ -83,7 +83,7 @@ class Moved:
 
 @contextmanager
 def collecting(app: Any, seen: list[SealedBatch]) -> Iterator[str]:
-    """A collector that listens, and keeps for the test what relays post."""
+    """A collector that listens, and records the bodies that relays post."""
 
     def watched(environ: "WSGIEnvironment", start: "StartResponse") -> Any:
         if environ["REQUEST_METHOD"] == "POST":

@@ -1,4 +1,4 @@
-"""Sealed reports of up to 5,000 clients, over a relay to the collector's sums: three processes, and what each has.
+"""Sealed reports of up to 5,000 clients, over a relay to the collector's sums: the data of three processes.
 
 The relay's memory and disk are searched for reports in the clear, the collector's for addresses.
 """
@@ -64,7 +64,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is searche
 
 
 class FromAddress(NamedTuple):
-    """Sends from an address of the loopback network that no other device has."""
+    """A transport that sends from a loopback address that no other device has."""
 
     url: str
     address: str
@@ -86,7 +86,7 @@ def address(number: int) -> str:
 
 
 def forms(row: bytes) -> list[bytes]:
-    """How a row could be written down."""
+    """Return the forms in which a row could be stored."""
     return [row, base64.b64encode(row), row.hex().encode()]
 
 
@@ -95,7 +95,7 @@ def addresses(contents: Iterable[bytes]) -> set[bytes]:
 
 
 def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> None:
-    """Be all devices, which know no collector but the relay; a few of them answer a second question, too."""
+    """Act as all devices, which know only the relay; a few of them answer a second question, too."""
 
     def answer(number: int) -> None:
         state, transport = MemoryState("on"), FromAddress(relay, address(number))
@@ -113,7 +113,7 @@ def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> N
 
 
 def command(folder: Path, name: str, *options: str) -> str:
-    """Let the relay's command do something beside it; return what it prints."""
+    """Run a command of the relay beside it; return its output."""
     words = ["-m", "dither_relay", name, "--db", url_of(folder), "--batch", str(BATCH), *options]
     return run(*words, check=True, timeout=600).stdout
 
@@ -179,7 +179,7 @@ HOLD = "import sys; held = sys.stdin.buffer.read(); print('held', flush=True); i
 
 
 @on_linux
-def test_the_search_finds_what_a_process_or_a_folder_holds(tmp_path: Path) -> None:
+def test_the_search_finds_bytes_in_a_process_and_in_a_folder(tmp_path: Path) -> None:
     needles = Needles(form for _ in range(50 * BATCH) for form in forms(secrets.token_bytes(16)))
     planted = [secrets.token_bytes(size) for size in (8, 9, 16, 50, 100)]
     places = [5, PIECE - 3, 2 * PIECE - 7, 2 * PIECE + 33, 3 * PIECE - 100]

@@ -1,4 +1,4 @@
-"""Strings from real clients through a collector: looked up in a list that came later, and discovered without one.
+"""Strings from real clients through a collector: looked up in a list written later, and discovered without one.
 
 The devices' entropy is seeded, so no assertion depends on chance.
 """

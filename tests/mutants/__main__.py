@@ -74,7 +74,7 @@ def _compiles(code: str) -> bool:
 
 
 def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple[Mutant, str]]:
-    """Yield what became of each mutant under the tests that ``make test`` runs, or under all of them."""
+    """Yield the fate of each mutant under the tests that ``make test`` runs, or under all of them."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         copies = [Copy(_TREE, Path(folder) / str(number), slow=slow) for number in range(jobs)]
         free: SimpleQueue[Copy] = SimpleQueue()

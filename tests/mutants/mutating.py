@@ -30,7 +30,7 @@ _Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change: the so-manieth place at which an operator applies."""
+    """A file with one change: the index of the place at which an operator applies."""
 
     room: str
     file: str

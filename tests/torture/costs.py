@@ -64,7 +64,7 @@ def late(seconds: list[float]) -> float:
 
 
 def costly(folder: Path, size: Size) -> Seen:
-    """Ask a collector for all of it at the same time, while reports go on until the last answer is there."""
+    """Ask a collector for all of these at once, while reports go on until the last answer has come."""
     seen, done = Seen(), threading.Event()
     with running(folder, "--estimates-limit", str(_FULL), toml=fill(folder, size)) as (url, process):
         first = _get(url, "/v1/metrics/theme/estimate", seen)  # loads modules once, which is no cost of an answer
@@ -144,7 +144,7 @@ def _count(store: Store, metric: Metric, random: np.random.Generator, day: int, 
 
 
 def _get(url: str, path: str, seen: Seen) -> int:
-    """Read a whole answer, until it is one: when all places are taken one comes again, as it says."""
+    """Read a whole answer; ask again after Retry-After while all slots are taken."""
     while True:
         with closing(_connect(url)) as connection:
             connection.request("GET", path)

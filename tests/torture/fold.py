@@ -179,7 +179,7 @@ class _Torture:
         self._compare()
 
     def _round(self, number: int, collectors: Sequence[_Collector]) -> None:
-        """Send, and kill a collector; fold, and kill the command; fold, and kill whom it shares the work with."""
+        """Send, and kill a collector; fold, and kill the command; fold, and kill a process that shares its work."""
         first, second = self.chance.sample(collectors, 2)
         with self._sending(collectors) as acks:
             self._kill_collector(first, acks)

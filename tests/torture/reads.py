@@ -1,4 +1,4 @@
-"""A year of data and readers who ask for all of it: what each question takes, and what a small one waits."""
+"""A year of data and readers who ask for all of it: the time of each question, and the wait of a small one."""
 
 import http.client
 import threading

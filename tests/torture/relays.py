@@ -89,7 +89,7 @@ class _Process:
             self.process = start(*command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **more})
 
     def line(self) -> str:
-        """The next line that it says, empty if it has ended."""
+        """Return the next line of its output; empty if it has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 

@@ -40,7 +40,7 @@ _TRIES = 12
 
 
 class Lost(NamedTuple):
-    """What became of the reports that nobody could open any more: unread by a collector, or kept by a relay."""
+    """The fate of the reports that nobody could open any more: unread by a collector, or kept by a relay."""
 
     counted: int
     unread: int

@@ -1,4 +1,4 @@
-"""Vectors of the collector: bodies taken and refused, uploads in a row, and what rows add up to."""
+"""Vectors of the collector: accepted and refused bodies, sequences of uploads, and the sums of rows."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Vectors of what mechanisms are made of: keyed streams, exact draws, and finite fields."""
+"""Vectors of the parts of mechanisms: keyed streams, exact draws, and finite fields."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Vectors of events: what a device keeps of them after each call, and the reports that it makes of them."""
+"""Vectors of events: the data that a device stores after each call, and the reports that it makes of them."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -121,7 +121,7 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
 
 
 class _Source(Entropy):
-    """The entropy of the present step."""
+    """The entropy of the current step."""
 
     current = Recorded("")
 

@@ -1,4 +1,4 @@
-"""Entropies that keep what they gave: random ones, and ones that lead an algorithm along its rare paths."""
+"""Entropy sources that record their bytes: random ones, and ones that lead an algorithm along its rare paths."""
 
 from collections.abc import Sequence
 from hashlib import shake_256
@@ -8,7 +8,7 @@ from dither_shared.primitives.entropy import ONE, WORD_BITS
 
 
 class Recorded(Entropy):
-    """Bytes that follow from a label and look random; ``given`` are those that were taken so far."""
+    """Bytes that follow from a label and look random; ``given`` are the bytes taken so far."""
 
     def __init__(self, label: str) -> None:
         self.given = b""
@@ -30,7 +30,7 @@ class Recorded(Entropy):
 
 
 class Prefixed(Recorded):
-    """Bytes that were chosen, and then random ones."""
+    """Chosen bytes, followed by random ones."""
 
     def __init__(self, label: str, first: bytes) -> None:
         super().__init__(label)

@@ -1,4 +1,4 @@
-"""The vectors in the tree are those of the code, and say nothing in a way that only Python reads."""
+"""The vectors in the tree are those of the code, and every language can read them."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def test_no_file_is_left_over_and_all_are_small() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_field_is_described_and_every_number_is_one_that_every_language_has(name: str) -> None:
+def test_every_field_is_described_and_every_number_fits_every_language(name: str) -> None:
     content = json.loads((FOLDER / name).read_bytes())
     assert content.keys() == {"description", "fields", "cases"}
     assert set().union(*content["cases"]) == content["fields"].keys()

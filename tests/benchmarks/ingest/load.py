@@ -1,4 +1,4 @@
-"""Servers in processes of their own, loaded by wrk from another; what they took, and what it cost them."""
+"""Servers in processes of their own, loaded by wrk from another: their throughput and its cost."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _SERVERS: Mapping[str, Sequence[str]] = {
 
 
 class Run(NamedTuple):
-    """What one run gave: accepted requests per second of the wall and of CPU, and the p99 of answers in ms."""
+    """The result of a run: accepted requests per second of the wall and of CPU, and the p99 of answers in ms."""
 
     rate: float
     per_core: float
@@ -55,7 +55,7 @@ def why_not(*programs: str) -> str | None:
 
 @contextmanager
 def slow_disk() -> Iterator[Sequence[str]]:
-    """What to put in front of a command so that every fsync takes 2 ms more."""
+    """Return the words in front of a command that make every fsync take 2 ms longer."""
     with tempfile.TemporaryDirectory() as folder:
         library, source = f"{folder}/slow_disk.so", str(Path(__file__).with_name("slow_disk.c"))
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
@@ -134,7 +134,7 @@ def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
 
 
 def _cpu_seconds(session: int, parent: int) -> float:
-    """Return what the processes of a session, and the children of a process, have used so far."""
+    """Return the CPU seconds used so far by the processes of a session and the children of a process."""
     used = 0
     for process in Path("/proc").iterdir():
         try:

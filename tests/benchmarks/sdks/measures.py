@@ -225,7 +225,7 @@ def _address(library: str, collector: Collector) -> str:
 
 
 def _environ(home: Path) -> dict[str, str]:
-    """Return surroundings without a proxy, a wish about tracking, a sign of a test or a ban on bytecode."""
+    """Return an environment without a proxy, a wish about tracking, a sign of a test or a ban on bytecode."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return kept | {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TMPDIR": str(home)}
 

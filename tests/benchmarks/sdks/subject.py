@@ -36,7 +36,7 @@ class Bare:
         """Do what only the bench needs for the next event."""
 
     def event(self) -> None:
-        """Tell of something that happened."""
+        """Record an event."""
 
     def made(self) -> int:
         """Return how many reports were made so far, where that can be asked."""

@@ -21,7 +21,7 @@ _NONE = "-"
 
 @dataclass
 class Setting:
-    """Where and of what it was measured."""
+    """The machine and versions of the measurement."""
 
     versions: dict[str, str]
     python: str
@@ -71,7 +71,7 @@ class Table:
 
 
 def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:
-    """Return what picks the number that ``name`` exceeds ``base`` by."""
+    """Return a function of findings: the excess of ``name`` over ``base``."""
     return lambda finding: (pick(finding[question][name]) - pick(finding[question][base])) / scale
 
 
