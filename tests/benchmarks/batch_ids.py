@@ -88,10 +88,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", metavar="IDS", type=float, nargs="*", default=[0, 1e7])
     add_option(parser)
-    asked, found = parser.parse_args(), []
+    options, found = parser.parse_args(), []
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkout", _hurry)  # after the store has set its own connections up
     print(_line(HEAD))
-    for count in map(int, asked.counts):
+    for count in map(int, options.counts):
         with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as folder:
             path = Path(folder, "dither.db")
             url = f"sqlite:///{path}"
@@ -107,7 +107,7 @@ def main() -> None:
                     parameters = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
                     found.append([*parameters, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
                     print(_line(found[-1]), flush=True)
-    write(asked.tables, Table("batch-ids", HEAD, found, words=0))
+    write(options.tables, Table("batch-ids", HEAD, found, words=0))
 
 
 if __name__ == "__main__":

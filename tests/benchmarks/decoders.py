@@ -107,9 +107,9 @@ def _large(candidates: int) -> list[str]:
     """Return the row of a long list, from a process of its own, and print it."""
     command = [sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)]
     row: list[str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    asked, hashed, took, peak, true, false = row
+    count, hashed, took, peak, true, false = row
     costs = f"{hashed} to hash, {took} to decode, {peak} at the peak"
-    print(f"{asked:>9} candidates: {costs}; {true} of 100 found, {false} false", flush=True)
+    print(f"{count:>9} candidates: {costs}; {true} of 100 found, {false} false", flush=True)
     return row
 
 

@@ -142,8 +142,8 @@ def mean(rng: np.random.Generator) -> Planned:
 def quantile(rng: np.random.Generator) -> Planned:
     """Plan for a quantile of uniform answers; the printed interval reaches a point beyond each end."""
     rank = float(rng.uniform(0.1, 0.95))
-    given = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
-    plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **given)
+    aims = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
+    plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **aims)
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
     shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism)
     if users is None:
@@ -228,16 +228,16 @@ def main() -> None:
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     parser.add_argument("--kind", action="append", choices=KINDS)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
-    for kind in asked.kind or KINDS:
-        found = run(kind, asked.plans, asked.surveys)
-        parts = [kept / asked.surveys for kept in found.kept]
-        worst = min(range(asked.plans), key=lambda place: parts[place] - found.promised[place])
+    options, rows = parser.parse_args(), []
+    for kind in options.kind or KINDS:
+        found = run(kind, options.plans, options.surveys)
+        parts = [kept / options.surveys for kept in found.kept]
+        worst = min(range(options.plans), key=lambda place: parts[place] - found.promised[place])
         numbers = (found.promised[worst], parts[worst], float(np.mean(found.promised)), float(np.mean(parts)))
-        rows.append([kind, str(asked.plans), *(f"{100 * number:.1f}" for number in numbers)])
+        rows.append([kind, str(options.plans), *(f"{100 * number:.1f}" for number in numbers)])
         print("  ".join(rows[-1]), flush=True)
     head = ["kind", "plans", "promised by the worst", "kept by the worst", "promised by all", "kept by all"]
-    write(asked.tables, Table("plans", head, rows))
+    write(options.tables, Table("plans", head, rows))
 
 
 if __name__ == "__main__":

@@ -82,18 +82,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
+    options, rows = parser.parse_args(), []
     for epsilon in EPSILONS:
         for reports in REPORTS:
             rng, held = np.random.default_rng([SEED, int(epsilon), reports]), np.zeros((2, len(KINDS)))
-            for number in range(asked.surveys):
+            for number in range(options.surveys):
                 for kind, ends in enumerate(surveyed(epsilon, reports, number, rng)):
                     stated = np.isfinite(ends.stated)
                     held[:, kind] += ((ends.low <= ends.truth) & (ends.truth <= ends.high) & stated).sum(), stated.sum()
             figures = [f"{100 * one / stated:.1f}" if stated else "-" for one, stated in held.T.tolist()]
             rows.append([f"{epsilon:g}", str(reports), *figures])
             print(*rows[-1], sep="  ", flush=True)
-    write(asked.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
+    write(options.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
 
 
 if __name__ == "__main__":

@@ -192,9 +192,9 @@ def remembering(of_day: int, batches_each: int) -> None:
             start = time.process_time()
             fold_bucket([records], known, mechanisms)
             times.append(time.process_time() - start)
-    asked = DAYS * of_day
-    rate = asked / (times[1] - times[0]) / 1e6
-    print(f"{batches_each:,} batches looked up among {asked:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
+    known_ids = DAYS * of_day
+    rate = known_ids / (times[1] - times[0]) / 1e6
+    print(f"{batches_each:,} batches looked up among {known_ids:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
 
 
 def main() -> None:

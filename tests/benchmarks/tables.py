@@ -82,6 +82,6 @@ def _command(arguments: Sequence[str]) -> str:
     """Return the command of this process, without the option that has the tables written."""
     spec = sys.modules["__main__"].__spec__
     assert spec is not None, "a benchmark is run by python -m"
-    asked = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    asked.add_argument(OPTION)
-    return shlex.join(["python", "-m", spec.name, *asked.parse_known_args(arguments)[1]])
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(OPTION)
+    return shlex.join(["python", "-m", spec.name, *parser.parse_known_args(arguments)[1]])

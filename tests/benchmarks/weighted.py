@@ -196,14 +196,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=2_000)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
-    for name, measure in cases(asked.surveys):
+    options, rows = parser.parse_args(), []
+    for name, measure in cases(options.surveys):
         one = measure()
         figures = (100 * one.raw, 100 * one.weighted, 100 * one.error, 100 * one.coverage)
         rows.append([*name.split("; "), *(f"{figure + 0.0:.2f}" for figure in figures[:3]), f"{figures[3]:.1f}"])
         print(*rows[-1], sep="  ", flush=True)
     head = ["estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage"]
-    write(asked.tables, Table("coverage-weighted", head, rows, words=4))
+    write(options.tables, Table("coverage-weighted", head, rows, words=4))
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ def _server_of(line: str) -> tuple[re.Match[str], Server] | None:
     server, rest = _DEFAULTS[found["program"]], found["rest"].partition(" #")[0]
     if server.variable and not re.search(r" run\b", rest):  # programs that have other commands
         return (found, Server("")) if " fold" in rest and "--every" in rest else None
-    given = _GIVEN.search(found["line"])
-    return found, Server(given[1]) if given and server.port else server
+    port = _GIVEN.search(found["line"])
+    return found, Server(port[1]) if port and server.port else server
 
 
 def _beside(line: str, free: Mapping[str, str]) -> str:

@@ -144,8 +144,8 @@ def test_every_generated_part_is_used_by_a_page_and_no_page_names_another() -> N
 
 
 def test_markup_of_a_docstring_shows_its_bars_and_formulas() -> None:
-    given = ["ε is |ln p|, as ``|x|``.", "", "    p = |q|", "", "    r", "", "End."]
-    assert as_markup(given) == [r"ε is \|ln p\|, as ``|x|``.", "", "::", "", "    p = |q|", "", "    r", "", "End."]
+    docstring = ["ε is |ln p|, as ``|x|``.", "", "    p = |q|", "", "    r", "", "End."]
+    assert as_markup(docstring) == [r"ε is \|ln p\|, as ``|x|``.", "", "::", "", "    p = |q|", "", "    r", "", "End."]
 
 
 def test_reference_explains_every_field_of_an_estimate() -> None:

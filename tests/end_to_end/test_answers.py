@@ -185,10 +185,10 @@ def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet)
         assert abs(row["frequency"] - weighed) < 1e-12
 
 
-def fits(asked: str | None, given: str | None) -> bool:
+def fits(wanted: str | None, value: str | None) -> bool:
     """Whether a device that gave this value is in the stratum; an unlisted value is in the stratum "other"."""
-    listed = given if given in {"linux", "windows", "stable"} else "other"
-    return asked in {None, listed}
+    listed = value if value in {"linux", "windows", "stable"} else "other"
+    return wanted in {None, listed}
 
 
 def test_the_tally_of_a_metric_is_the_sum_of_its_strata(fleet: Fleet) -> None:

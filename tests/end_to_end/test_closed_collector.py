@@ -71,18 +71,18 @@ def test_the_command_test_says_what_a_token_may_do(
     tokens = {role: draw_token(role) for role in Role}
     for role, token in tokens.items():
         collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
-    given = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
+    words = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
     for given_token, status, result in (
         ("", 1, "failed"),
         ("dither-report-wrong", 1, "failed"),
         (tokens[Role.READ], 1, "failed"),
         (tokens[Role.REPORT], 0, "ok"),
     ):
-        assert program.main([*given, *(["--token", given_token] if given_token else [])]) == status
+        assert program.main([*words, *(["--token", given_token] if given_token else [])]) == status
         found = results(capsys)
         assert (found["collector"], found["token"], found["theme"], found["crashed"]) == ("ok", result, "ok", "ok")
     collector_of(app).store.definitions.disable("crashed", None, TODAY)
-    assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
+    assert program.main([*words, "--token", tokens[Role.REPORT]]) == 1
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
     assert collector_of(app).store.refusals.read("theme") == {}, "nothing was sent"

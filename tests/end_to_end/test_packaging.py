@@ -83,8 +83,8 @@ def test_the_sdist_is_the_repository(sdist: Mapping[str, bytes]) -> None:
     """So its tests find the files that they read: workflows, documentation, vectors, the client for JavaScript."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is no checkout")
-    asked = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     assert sdist.keys() - {"PKG-INFO"} == {name for name in names if (ROOT / name).is_file()}
 
 

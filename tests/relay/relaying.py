@@ -111,8 +111,8 @@ def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: 
     """Return the status and the body of an answer."""
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)) as connection:
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body, ({} if body is None else JSON) | given)
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, ({} if body is None else JSON) | fields)
         response = connection.getresponse()
         return response.status, response.read()
 

@@ -100,8 +100,8 @@ def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
 
 
 def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
-    given = ("--proxies", "127.0.0.1", "--rate", "3", "--log-level", "debug", "--open-metrics")
-    with collecting(POOLS) as collector, running(tmp_path, collector.url, *given) as (url, process):
+    options = ("--proxies", "127.0.0.1", "--rate", "3", "--log-level", "debug", "--open-metrics")
+    with collecting(POOLS) as collector, running(tmp_path, collector.url, *options) as (url, process):
         until_ready(url)
         seen = [send(url, row, X_Forwarded_For=f"203.0.113.9, {ADDRESS}") for row in rows(5)]
         assert seen == [202, 202, 202, 429, 429]

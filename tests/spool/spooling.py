@@ -60,9 +60,9 @@ def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
     ]
 
 
-def arranged(given: Sequence[Row]) -> Records:
+def arranged(spooled: Sequence[Row]) -> Records:
     """Return batches as records."""
-    ids, versions, days, strata, rows = zip(*given, strict=True) if given else ((), (), (), (), ())
+    ids, versions, days, strata, rows = zip(*spooled, strict=True) if spooled else ((), (), (), (), ())
     lengths = np.array([len(row) for row in rows], np.uint32)
     days_of = np.array(days, np.uint16)
     return Records.by_id(b"".join(ids), b"".join(versions), days_of, bytes(strata), lengths, b"".join(rows))

@@ -199,11 +199,11 @@ def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Fo
     deliver(spool, sent := some(20, 7), 7)
     from distributed import SchedulerPlugin  # noqa: PLC0415  # a second, for this test alone
 
-    given = threading.Event()
+    submitted = threading.Event()
 
     class Watch(SchedulerPlugin):
         def transition(self, *_: object, **__: object) -> None:
-            given.set()
+            submitted.set()
 
     with cluster_of(0) as cluster:
         assert cluster.scheduler is not None
@@ -211,7 +211,7 @@ def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Fo
         options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
         command = ["-m", "dither_server", "fold", *options]
         with start(*command, env=environment(folder), stderr=subprocess.PIPE) as process:
-            assert given.wait(PATIENCE)
+            assert submitted.wait(PATIENCE)
             process.send_signal(number)
             assert process.wait(PATIENCE) == 128 + number
             assert process.stderr is not None

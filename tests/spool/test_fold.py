@@ -111,17 +111,17 @@ def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder,
 
     def second() -> None:
         inside.wait(PATIENCE)
-        with closing(opened(url_of(tmp_path))) as own:
-            reports.extend(folded(folding(own, blobs)))
+        with closing(opened(url_of(tmp_path))) as store:
+            reports.extend(folded(folding(store, blobs)))
 
     thread = threading.Thread(target=second)
     thread.start()
 
     def hold(step: FoldStep) -> None:
         if step is FoldStep.ADDED and not inside.is_set():
-            own = stack.enter_context(closing(opened(url_of(tmp_path))))
+            store = stack.enter_context(closing(opened(url_of(tmp_path))))
             with pytest.raises(StoreError, match="another fold is under way"):
-                list(folding(own, blobs).fold(0.01))
+                list(folding(store, blobs).fold(0.01))
             inside.set()
 
     with ExitStack() as stack:
@@ -140,8 +140,8 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
         if step is FoldStep.FOLDED and blobs.names("runs"):
             (tmp_path / "dither.db.fold.lock").unlink()  # who opens it now gets another
             deliver(blobs, later + sent[:20], 13)
-            with closing(opened(url_of(tmp_path))) as own:
-                assert [report.resumed for report in folded(folding(own, blobs))] == [True, False]
+            with closing(opened(url_of(tmp_path))) as store:
+                assert [report.resumed for report in folded(folding(store, blobs))] == [True, False]
 
     with pytest.raises(SpoolError, match="is gone"):
         folded(folding(counts, blobs, after=overtaken))
@@ -185,11 +185,11 @@ LISTED: list[str] = []
 
 
 def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, blobs: Folder) -> None:
-    asked = Listed(blobs.folder)
+    folder = Listed(blobs.folder)
     put(blobs, [Delivery(upload(THEME))])
     for later, lists in ((timedelta(0), True), (timedelta(hours=9), False), (timedelta(hours=10), True)):
         LISTED.clear()
-        (report,) = folded(folding(counts, asked, now=lambda later=later: NOW + later))
+        (report,) = folded(folding(counts, folder, now=lambda later=later: NOW + later))
         assert report.begun == counts.folds.up_to() == NOW + later
         assert any(kind.startswith("ids") for kind in LISTED) == lists
         assert lists or sorted(LISTED) == ["runs", "segments"]

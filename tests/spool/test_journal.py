@@ -29,7 +29,7 @@ def row_of(one: Upload) -> Row:
     return one.batch, bytes.fromhex(one.metric.version), number_of(TODAY), one.stratum, one.rows
 
 
-def given(groups: int, size: int) -> list[list[Upload]]:
+def groups_of_uploads(groups: int, size: int) -> list[list[Upload]]:
     metrics = [*METRICS.values()][:3]
     return [[upload(metrics[number % 3]) for number in range(size)] for _ in range(groups)]
 
@@ -40,7 +40,7 @@ def found_in(content: bytes) -> list[Row]:
 
 @pytest.mark.parametrize(("groups", "size"), [(1, 1), (20, 3), (2, 512)])
 def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
-    uploads = given(groups, size)
+    uploads = groups_of_uploads(groups, size)
     found = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
     assert rows_in(found.records) == sorted(row_of(sent_upload) for group in uploads for sent_upload in group)
     assert not found.damaged
@@ -56,7 +56,7 @@ def test_groups_keep_strata_large_batches_and_days() -> None:
 
 
 def test_group_torn_at_any_byte_is_dropped_without_a_notice_of_damage() -> None:
-    first, second = (encode_group(MARK, group, TODAY) for group in given(2, 2))
+    first, second = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(2, 2))
     for end in range(len(second)):
         for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
             found = decode_groups(MARK, first + left)
@@ -67,7 +67,7 @@ def test_group_torn_at_any_byte_is_dropped_without_a_notice_of_damage() -> None:
 
 
 def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
-    uploads = given(3, 1)
+    uploads = groups_of_uploads(3, 1)
     first, second, third = (encode_group(MARK, group, TODAY) for group in uploads)
     for place in range(len(second)):
         changed = bytearray(second)
@@ -80,7 +80,7 @@ def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
 
 def test_damage_to_the_last_two_groups_is_noticed() -> None:
     """The last but one was durable before the last began. A last group without a valid beginning is damage, too."""
-    first, second, third = (encode_group(MARK, group, TODAY) for group in given(3, 1))
+    first, second, third = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(3, 1))
     found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
     assert (len(found.records), found.end, found.damaged) == (1, len(first), len(second + third))
     assert decode_groups(MARK, first + flipped(second, 3)).damaged
@@ -89,7 +89,7 @@ def test_damage_to_the_last_two_groups_is_noticed() -> None:
 
 
 def test_journal_renamed_to_another_is_damaged() -> None:
-    content = b"".join(encode_group(MARK, group, TODAY) for group in given(3, 1))
+    content = b"".join(encode_group(MARK, group, TODAY) for group in groups_of_uploads(3, 1))
     assert decode_groups(b"another!", content).damaged
 
 
@@ -102,7 +102,7 @@ def flipped(group: bytes, place: int) -> bytes:
 )
 def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(body: bytes) -> None:
     checksum = zlib.crc32(body, zlib.crc32(struct.pack("<I", len(body))))
-    (group,) = given(1, 1)
+    (group,) = groups_of_uploads(1, 1)
     found = decode_groups(
         MARK, struct.pack("<8sII", MARK, len(body), checksum) + body + encode_group(MARK, group, TODAY)
     )
@@ -112,7 +112,7 @@ def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(
 
 def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
     """A sender of rows does not know the mark of the journal, so a forged group has another mark."""
-    hidden = encode_group(b"87654321", given(1, 1)[0], TODAY)
+    hidden = encode_group(b"87654321", groups_of_uploads(1, 1)[0], TODAY)
     bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
     assert len(found_in(bearing)) == 1
     torn = decode_groups(MARK, bearing[:-1])

@@ -36,16 +36,16 @@ def test_a_day_of_other_years_is_refused(day: date) -> None:
 
 
 @given(st.lists(BATCH, max_size=30))
-def test_records_are_sorted_by_id_and_keep_their_columns(given: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
-    found = rows_in(arranged(given))
-    assert sorted(found) == sorted(given)
-    assert [row[0] for row in found] == sorted(row[0] for row in given)
+def test_records_are_sorted_by_id_and_keep_their_columns(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
+    found = rows_in(arranged(written))
+    assert sorted(found) == sorted(written)
+    assert [row[0] for row in found] == sorted(row[0] for row in written)
 
 
 def test_rows_that_do_not_fit_in_one_piece_keep_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_CHUNK", 100)
-    given = [*batches(50, rows=3), *batches(20, rows=0, seed=2), *batches(7, rows=1000, seed=3)]
-    assert sorted(rows_in(arranged(given))) == sorted(given)
+    written = [*batches(50, rows=3), *batches(20, rows=0, seed=2), *batches(7, rows=1000, seed=3)]
+    assert sorted(rows_in(arranged(written))) == sorted(written)
 
 
 def test_keys_are_ids_in_the_same_order_with_all_their_zeros() -> None:

@@ -73,14 +73,14 @@ def costly(folder: Path, size: Size) -> Seen:
         _forget_peak(process.pid)
         rest, used = _memory(process.pid, "VmRSS"), _processor(process.pid)
         device = threading.Thread(target=_device, args=(url, size.reports, seen.seconds, done))
-        asked = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
+        readers = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
         device.start()
-        for thread in asked:
+        for thread in readers:
             thread.start()
         for _ in range(size.rude):
             with hanging_up(url, CANDIDATES):
                 pass
-        for thread in asked:
+        for thread in readers:
             thread.join()
         done.set()
         device.join()

@@ -101,8 +101,8 @@ class Command:
 
     def processes(self) -> list[int]:
         """Return the ids of the processes that it started to share the work with."""
-        own = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        children = [int(one) for one in Path(own).read_text("ascii").split()]
+        listing = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        children = [int(one) for one in Path(listing).read_text("ascii").split()]
         return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
     def kill(self) -> None:

@@ -71,15 +71,15 @@ def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -
     database = url or url_of(folder)
     former, following = drawn(), drawn()
     attack = _Attack(former)
-    given = ("--db", database, "--seal-keys", f"{folder}/keys.json", *options)
+    arguments = ("--db", database, "--seal-keys", f"{folder}/keys.json", *options)
     path = folder / "keys.json"
     keep(path, former)
-    with _collectors(folder, given, 2) as (urls, kill):
+    with _collectors(folder, arguments, 2) as (urls, kill):
         receipts = attack.mount(urls, former, bodies)
         keep(path, former, following)
         receipts += attack.mount(urls, following, bodies)
         kill()
-    with _collectors(folder, given, 2) as (urls, kill):
+    with _collectors(folder, arguments, 2) as (urls, kill):
         receipts += attack.mount(urls, former, bodies)
         keep(path, following)
         assert set(receipts) == {Receipt(202, 2, 0)}, receipts
@@ -93,9 +93,9 @@ def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -
 
 
 @contextmanager
-def _collectors(folder: Path, given: Sequence[str], count: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
+def _collectors(folder: Path, arguments: Sequence[str], count: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
     with ExitStack() as running_ones:
-        started = [running_ones.enter_context(running(folder, *given)) for _ in range(count)]
+        started = [running_ones.enter_context(running(folder, *arguments)) for _ in range(count)]
 
         def kill() -> None:
             for _, process in started:

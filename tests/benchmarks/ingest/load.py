@@ -104,9 +104,9 @@ def _command(server: str, app: str | None, port: int) -> list[str]:
 def _running(command: Sequence[str], surroundings: Mapping[str, str], port: int) -> Iterator[int]:
     """Run a server in a session of its own, and yield the session's number."""
     tests = str(Path(__file__).parents[2])
-    given = {**surroundings, "DITHER_OPEN": "report", "PYTHONPATH": tests}
+    settings = {**surroundings, "DITHER_OPEN": "report", "PYTHONPATH": tests}
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=given, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=settings, start_new_session=True) as process:
         try:
             _wait(port)
             yield process.pid

@@ -56,11 +56,11 @@ def test_series_of_reports_are_audited_against_the_loss_of_a_series() -> None:
 
 
 def test_several_lengths_of_series_are_audited_by_several_processes_with_the_same_numbers() -> None:
-    asked = (*FEW, "--reports", "1,3", "--mechanism", "randomized-response", "--mechanism", "hadamard-response")
-    alone = run(*asked, "--json", "--confidence", "0.99").stdout
+    options = (*FEW, "--reports", "1,3", "--mechanism", "randomized-response", "--mechanism", "hadamard-response")
+    alone = run(*options, "--json", "--confidence", "0.99").stdout
     assert [row["reports"] for row in json.loads(alone)] == [1, 3, 1, 3]
     assert {row["confidence"] for row in json.loads(alone)} == {0.99}
-    assert run(*asked, "--json", "--confidence", "0.99", "--jobs", "2").stdout == alone
+    assert run(*options, "--json", "--confidence", "0.99", "--jobs", "2").stdout == alone
 
 
 def test_audit_finds_a_randomizer_that_leaks_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

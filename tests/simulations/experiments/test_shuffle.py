@@ -38,14 +38,14 @@ def test_shuffle_rows_agree_with_the_bounds_of_the_library() -> None:
 
 def test_several_reports_of_one_device_in_a_batch_cost_more() -> None:
     """An example is a daily question whose pool waited for four days."""
-    asked = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
-    (row,) = rows(*asked, "--batches", "2")
+    options = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
+    (row,) = rows(*options, "--batches", "2")
     found = amplified(usual("randomized-response"), 5000, 1e-6, own=4)
     assert (row["own"], row["best"], row["generic"], row["attack"]) == (4, found.best, found.generic, None)
     assert (row["epsilon_after"], row["delta_after"]) == found.after(2)
     assert row["best"] > 4 * amplified(usual("randomized-response"), 5000, 1e-6).best
-    assert "The bounds are for 4 reports of one device in a batch, all together." in run(*asked).stdout
-    assert "of one device in a batch" not in run(*asked[:-2]).stdout
+    assert "The bounds are for 4 reports of one device in a batch, all together." in run(*options).stdout
+    assert "of one device in a batch" not in run(*options[:-2]).stdout
 
 
 def test_shuffle_says_why_there_is_no_amplification() -> None:
