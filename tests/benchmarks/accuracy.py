@@ -1,8 +1,8 @@
 """Accuracy and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
 Each peer runs in an environment of its own, which pip builds in a cache folder, and with the same seed each time. Cases
-come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; and ``leaks``.
-A case takes some seconds by the clock, so a machine at work means fewer users and runs, but errors of the same size. A
+come in parts (``--part``): ``theory``, for which nothing is run; ``errors`` of each library's best; and ``leaks``.
+A case takes some seconds by the clock, so a busy machine means fewer users and runs, but errors of the same size. A
 library that cannot be measured ends the run.
 """
 

@@ -2,9 +2,9 @@
 
 By default, none and 10 million.
 
-The database holds the given number of ids. Measured is the processor's time for each upload of ``Store.commit`` in
-groups of 64, as the committer calls it; first on its own, then while ids of the oldest day are deleted, a slice after
-each commit. Commits do not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
+The database holds the given number of ids. The CPU time of ``Store.commit`` per upload is measured in groups of 64, as
+the committer calls it; first alone, then while ids of the oldest day are deleted, a slice after each commit. Commits do
+not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
 """
 
 import argparse

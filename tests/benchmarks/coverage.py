@@ -1,12 +1,13 @@
 """How often intervals contain the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
-common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
-those people, the other to the population's. An entry is the mean over the values of a kind. Of an open domain each
-survey asks for strings of its own: a sketch's bias is fixed by its strings, and so is RAPPOR's power to separate them.
+common, four rare and six absent, and their tally from its exact law. The noise interval should contain the shares among
+those people, the other the population's. An entry is the mean over the values of a kind. In an open domain each survey
+asks for strings of its own: a sketch's bias is fixed by its strings, and so is RAPPOR's power to separate them.
 
 Of 1,000 and of 16,384 values, ten are common (4 in 100), 40 rare (5 in 1,000) and nearly all absent, and the second
-interval is held to the population's shares. The support of a listed value is then drawn by itself, in fewer surveys.
+interval should contain the population's shares. The support of a listed value is then drawn by itself, in fewer
+surveys.
 """
 
 import argparse
@@ -80,10 +81,10 @@ def surveyed(mechanism: Mechanism, reports: int, strings: int, rng: np.random.Ge
     """
     labels = tuple(f"{strings}/{value}" for value in range(len(SHARES)))
     people = Population(labels, rng.multinomial(reports, SHARES))
-    found = estimate(mechanism, labels, sample_tally(mechanism, people, rng))
+    result = estimate(mechanism, labels, sample_tally(mechanism, people, rng))
     return (
-        (found.noise_low <= people.shares) & (people.shares <= found.noise_high),
-        (found.low <= SHARES) & (found.high >= SHARES),
+        (result.noise_low <= people.shares) & (people.shares <= result.noise_high),
+        (result.low <= SHARES) & (result.high >= SHARES),
     )
 
 
@@ -108,8 +109,8 @@ def long_coverage(name: str, size: int, reports: int, surveys: int) -> dict[str,
     """Return how often the intervals of a long list hold the shares of the population, by kind."""
     rng, shares, held = np.random.default_rng([SEED, size, reports, *name.encode()]), many_shares(size), np.zeros(size)
     for number in range(surveys):
-        found = long_survey(name, size, reports, number, rng)
-        held += (found.low <= shares) & (found.high >= shares)
+        result = long_survey(name, size, reports, number, rng)
+        held += (result.low <= shares) & (result.high >= shares)
     return {kind: float(held[places].mean()) / surveys for kind, places in MANY_KINDS.items()}
 
 

@@ -1,9 +1,9 @@
 """Measure how well and how fast strings are found in RAPPOR's counts: ``python -m tests.benchmarks.decoders``.
 
-The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
-few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
-was measured once, and is shown beside. L1 errors are of the consistent shares, over all candidates; times are of a
-processor.
+The cases are google/rappor's: cases of 100,000 devices are reported once through the client's randomizer, and all are
+drawn from their exact law several times. The results of that project's R decoder on its own data for the same cases
+were measured once, and are shown beside. L1 errors are of the consistent shares, over all candidates; times are CPU
+times.
 """
 
 import argparse
@@ -76,11 +76,11 @@ def rows_of(case: Case) -> Iterable[Sequence[str]]:
 
 
 def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
-    found = [decoded(case, survey) for survey in surveys]
+    runs = [decoded(case, survey) for survey in surveys]
     true, false, error, covered = np.mean(
-        [judged(*pair) for pair in zip(surveys, (f for _, f in found), strict=True)], axis=0
+        [judged(*pair) for pair in zip(surveys, (f for _, f in runs), strict=True)], axis=0
     )
-    seconds = median(took for took, _ in found)
+    seconds = median(took for took, _ in runs)
     return case.name, label, f"{seconds:.3f} s", f"{true:.1f}", f"{false:.1f}", f"{error:.3f}", f"{covered:.0f}"
 
 

@@ -1,6 +1,6 @@
 """Speed, as ratios within one run: ``python -m tests.benchmarks.draws``, part of ``make bench-speed``.
 
-Each line gives a time of a processor and how many times as long, or as short, as a baseline measured in the same run.
+Each line gives a CPU time and its ratio to a baseline measured in the same run.
 """
 
 import argparse

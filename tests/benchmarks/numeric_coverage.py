@@ -1,10 +1,11 @@
 """How often numeric intervals contain the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
 
 Six populations, four privacy losses, three numbers of reports, 64 phases and the usual steps. A run draws people from
-the population and their tally from its exact law. Held are: the mean of the population and, by the noise interval, of
-those who reported; the share below each point (on average, and at the point held worst); seven quantiles together and
-the one held worst. Then the median width of the intervals of the median and the 95th percentile, in percent of the
-range, and the mean Wasserstein-1 distance of the curve from the population, in ten-thousandths of the range.
+the population and their tally from its exact law. The columns say how often the intervals contain: the mean of the
+population and, by the noise interval, of those who reported; the share below each point (on average, and at the worst
+point); seven quantiles together and the worst one. Then come the median width of the intervals of the median and the
+95th percentile, in percent of the range, and the mean Wasserstein-1 distance of the curve from the population, in
+ten-thousandths of the range.
 """
 
 import argparse

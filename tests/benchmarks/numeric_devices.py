@@ -3,9 +3,9 @@
 ``python -m tests.benchmarks.numeric_devices [--input people.csv --column age --low 0 --high 100] [--seeds N]``
 
 In each run people are drawn with replacement from a column, the rows of a CSV file or made-up ones, and each sends one
-report by the device's own randomizer, from ``KeyedEntropy`` of the run's seed. Held to the truth of the column are the
-95% intervals of the mean, the median and the 95th percentile, as a collector's answer gives them in the metric's unit:
-three true values, how many runs held each, and the median widths in percent of the range.
+report by the device's own randomizer, from ``KeyedEntropy`` of the run's seed. The table is about the 95% intervals of
+the mean, the median and the 95th percentile, as a collector's answer gives them in the metric's unit: three true values
+of the column, how many runs contained each, and the median widths in percent of the range.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
 A survey draws 20,000 devices, of which 60% are tried once or twice and 40% stay, over 26 calendar weeks. Answers are
 formed by the rules of ``of`` and reported at the first use after their period; each tally is drawn from the exact law
-of its mechanism, and estimated as the collector does. Intervals are held to the population from which fleets are drawn
-(``survey``), and those from the noise alone to the devices of the survey. Counts of devices are held to the number of
-devices that were in use in the period and before it. Shares of one question are held together: their mean is shown.
+of its mechanism, and estimated as in the collector. Intervals should contain the values of the population from which
+fleets are drawn (``survey``), and those from the noise alone the values of the devices of the survey. Counts of devices
+should be the number of devices in use in the period and before it. For shares of one question the mean is shown.
 """
 
 import argparse
@@ -117,17 +117,17 @@ class Found(NamedTuple):
 def survey(rng: np.random.Generator, truth: dict[str, float]) -> dict[str, Found]:
     """Draw a fleet, ask it, and return which intervals held."""
     fleet = Fleet.drawn(rng)
-    found = _numbers(fleet, truth, rng) | _steps(fleet, truth, rng)
+    held_by_name = _numbers(fleet, truth, rng) | _steps(fleet, truth, rng)
     weeks = fleet.weeks
     for row in retention_of(METRICS["kept"], fleet, rng):
         if week := row["week"]:
             began = fleet.first < WEEKS - week
             kept = weeks[began, fleet.first[began] + week].mean()
-            found[f"week-{week} retention"] = Found(
+            held_by_name[f"week-{week} retention"] = Found(
                 bool(row["low"] <= truth[f"week {week}"] <= row["high"]),
                 bool(row["noise_low"] <= kept <= row["noise_high"]),
             )
-    return found
+    return held_by_name
 
 
 def retention_of(
@@ -181,11 +181,11 @@ def _steps(fleet: Fleet, truth: dict[str, float], rng: np.random.Generator) -> d
     reporting, _ = _reporting(fleet)
     counts = rng.multinomial(len(reporting), _FURTHEST)
     metric = METRICS["step"]
-    found = estimate(metric.mechanism, metric.labels, sample_tally(metric.mechanism, Population(STEPS, counts), rng))
+    result = estimate(metric.mechanism, metric.labels, sample_tally(metric.mechanism, Population(STEPS, counts), rng))
     return {
         f"furthest step: {name}": Found(
-            bool(found.low[place] <= share <= found.high[place]),
-            bool(found.noise_low[place] <= counts[place] / counts.sum() <= found.noise_high[place]),
+            bool(result.low[place] <= share <= result.high[place]),
+            bool(result.noise_low[place] <= counts[place] / counts.sum() <= result.noise_high[place]),
         )
         for place, (name, share) in enumerate(zip(STEPS, _FURTHEST, strict=True))
     }

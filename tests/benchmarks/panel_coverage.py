@@ -1,9 +1,9 @@
 """Measure how often intervals hold if people report again: ``python -m tests.benchmarks.panel_coverage [--surveys N]``.
 
 A thousand devices and 30 days. They all report every day and keep their answer; or each reports on 30% of the days; or
-they all have another answer every day. Held are four shares, by the interval of the population and by that of those who
-reported (weighed by their reports), and of a number its mean, its shares below points and its median, in a fifth of the
-surveys. The last column holds the shares to intervals as of 30,000 different people.
+they all have another answer every day. The table says how often intervals contain four shares, of the population and of
+those who reported (weighed by their reports), and of a number its mean, its shares below points and its median, in a
+fifth of the surveys. The last column is for intervals that take the reports for those of 30,000 different people.
 """
 
 import argparse
@@ -88,11 +88,11 @@ def shares_held(mechanism: Mechanism, habit: Habit, surveys: int) -> NDArray[np.
         values, reports = answers(SHARES, habit, rng)
         tally = reported(mechanism, values, reports, lambda value, _: value, rng)
         among = np.bincount(values[reports], minlength=len(SHARES)) / reports.sum()
-        found = estimate(mechanism, labels, tally)
+        result = estimate(mechanism, labels, tally)
         naive = estimate(mechanism, labels, Tally(tally.reports, tally.counts, DISTINCT))
         held += [
-            np.mean((found.low <= SHARES) & (found.high >= SHARES)),
-            np.mean((found.noise_low <= among) & (found.noise_high >= among)),
+            np.mean((result.low <= SHARES) & (result.high >= SHARES)),
+            np.mean((result.noise_low <= among) & (result.noise_high >= among)),
             np.mean((naive.low <= SHARES) & (naive.high >= SHARES)),
         ]
     return held / surveys

@@ -1,8 +1,8 @@
 """The rate and storage of a relay process, and the cost of a round. ``python -m tests.benchmarks.relay [reports]``.
 
 wrk sends sealed reports over 64 connections to a relay on SQLite with synchronous=FULL; "per core" divides by its own
-CPU time. Then relays that hold 100,000 reports, and as many as are asked for, forward them to a collector in another
-process that opens nothing: the time is that of the relay and of sockets.
+CPU time. Then relays that hold 100,000 reports, and the number given, forward them to a collector in another process
+that opens nothing: the time is that of the relay and of sockets.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Errors of selections, ours beside others, in one run: ``python -m tests.benchmarks.selections [--runs N]``.
 
 n·Var of the share of one item, averaged over items, measured at 10^6 users of whom each has w of d items at random (or
-half of them, by chance, where there is no limit), and beside it what theory says. Beside ours stand, by theory:
+half of them, by chance, without a limit), and beside it the theory. Others are shown by theory:
 
 - ``eps/d``: each item asked by itself, yes or no, at ε/d;
 - ``1 bit``: one item drawn at random, and asked at the whole ε;

@@ -1,8 +1,9 @@
 """Measure how often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
 
 A survey draws 5 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
-number that few people have high, and strings of which some are not listed. Held are the population's shares of answers,
-of items and of pairs, the average number of items, the mean, and the shares of strings, wherever one is stated.
+number that few people have high, and strings of which some are not listed. The table says how often intervals contain
+the population's shares of answers, items and pairs, the average number of items, the mean, and the shares of strings,
+wherever an interval is stated.
 """
 
 import argparse

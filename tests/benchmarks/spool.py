@@ -1,9 +1,10 @@
 """Measure the cost of a spool, for collecting and folding: ``python -m tests.benchmarks.spool [REPORTS ...]``.
 
 By default, 10 million reports are folded. Collectors on a spool, on SQLite and on PostgreSQL take one report a request
-in turns, and "per core" divides by the CPU time of all that works for them, PostgreSQL's own processes too. Folded are
-segments as collectors leave them, a tenth of whose batches came to another collector before. Each figure of collecting
-is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own process.
+in turns, and "per core" divides by the CPU time of all processes that work for them, including PostgreSQL's. The folded
+segments are like those of collectors; a tenth of their batches came to another collector before. Each figure of
+collecting is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own
+process.
 """
 
 import argparse

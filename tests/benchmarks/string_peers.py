@@ -125,16 +125,16 @@ def _timed(
 ) -> _Line:
     tally = sample_tally(mechanism, people, rng)
     start = time.process_time()
-    found = found_in(mechanism, tally, sought)
-    return _line(people, found, time.process_time() - start)
+    strings = found_in(mechanism, tally, sought)
+    return _line(people, strings, time.process_time() - start)
 
 
 def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generator) -> _Line:
     start = time.process_time()
-    found = PrefixExtending(64, epsilon, step).discover(people.codes, people.counts, rng)
+    strings = PrefixExtending(64, epsilon, step).discover(people.codes, people.counts, rng)
     seconds = time.process_time() - start
     names = dict(zip(people.codes.tolist(), people.labels, strict=True))
-    labels = tuple(names.get(code, f"ghost {code}") for code in found.codes.tolist())
+    labels = tuple(names.get(code, f"ghost {code}") for code in strings.codes.tolist())
     nothing = np.zeros(len(labels))
     return _line(Population(people.labels, people.counts), Found(labels, nothing, nothing), seconds)
 

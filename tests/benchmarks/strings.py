@@ -1,15 +1,15 @@
 """How well strings are found that nobody listed when the app shipped: ``python -m tests.benchmarks.strings``.
 
-Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` shows
-only that they come out):
+Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` is a
+quick test):
 
 - a sketch and a list of a million strings, of which 100,000 are held;
 - a discovery: words of 12 characters of 39, drawn at random, and words of Python's own library;
 - the users that a sketch and RAPPOR need to find as many of the most frequent strings on a list of ten thousand.
 
-Told are the share of the most frequent 8, 16 and 32 that is found, how many are found, the share of these that nobody
-holds (mean over the runs, and its standard error), the share of intervals that miss, and the seconds of a processor
-that an estimate took, hashing of the list apart.
+The columns are the share found of the most frequent 8, 16 and 32, the number of found strings, the share of these that
+nobody holds (mean over the runs, and its standard error), the share of intervals that miss, and the CPU seconds of an
+estimate without hashing the list.
 """
 
 import argparse
@@ -125,8 +125,8 @@ def lists(sizes: Sizes) -> Iterator[Row]:
     for users, epsilon in sizes.surveys:
         sketch = ProjectiveSketch.calibrate(None, epsilon)
         buckets_of(labels, sketch.rows, sketch.buckets)
-        found = [looked_up(sketch, labels, zipf(sizes.held), users, seed) for seed in range(sizes.runs)]
-        yield cells("list", epsilon, users, found)
+        runs = [looked_up(sketch, labels, zipf(sizes.held), users, seed) for seed in range(sizes.runs)]
+        yield cells("list", epsilon, users, runs)
 
 
 @cache
@@ -154,8 +154,8 @@ def discoveries(sizes: Sizes) -> Iterator[Row]:
     for name, (items, shares) in (("random", random_words(sizes.held)), ("library", library_words())):
         for users, epsilon in sizes.surveys:
             sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
-            found = [discovered(sketch, items, shares, users, seed) for seed in range(sizes.runs)]
-            yield cells(name, epsilon, users, found)
+            runs = [discovered(sketch, items, shares, users, seed) for seed in range(sizes.runs)]
+            yield cells(name, epsilon, users, runs)
 
 
 def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...], held: int, runs: int) -> int:

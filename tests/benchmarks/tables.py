@@ -74,8 +74,8 @@ def _processor() -> str:
     """Return the name of the processor."""
     known = Path("/proc/cpuinfo")
     text = known.read_text(encoding="utf-8", errors="replace") if known.exists() else ""
-    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.machine()
+    match = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.machine()
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -91,10 +91,10 @@ def main() -> None:
     add_option(parser)
     options, rows = parser.parse_args(), []
     for name, measure in cases():
-        found = measure()
-        seen = found[np.isfinite(found)]
-        days = f"{np.median(seen):.0f}" if len(seen) > len(found) / 2 else "-"
-        rows.append([*name.split("; "), str(len(seen)), f"{(found <= 28).sum()}", days])
+        figures = measure()
+        seen = figures[np.isfinite(figures)]
+        days = f"{np.median(seen):.0f}" if len(seen) > len(figures) / 2 else "-"
+        rows.append([*name.split("; "), str(len(seen)), f"{(figures <= 28).sum()}", days])
         print(*rows[-1], sep="  ", flush=True)
     head = ["ε", "share, %", "change, points", "people", "alarms in 200 days", "in 28 days", "median day"]
     write(options.tables, Table("watched", head, rows, words=4))

@@ -56,8 +56,8 @@ class Block:
     @property
     def name(self) -> str:
         """The file that it is written to; "" if it is none."""
-        found = _COMMENTED.fullmatch(self.text.partition("\n")[0].rstrip())
-        name = next(filter(None, found.groups())) if found else ""
+        match = _COMMENTED.fullmatch(self.text.partition("\n")[0].rstrip())
+        name = next(filter(None, match.groups())) if match else ""
         return name if _FILE.fullmatch(name) else ""
 
     @property

@@ -134,7 +134,9 @@ def _environment(folder: Path) -> dict[str, str]:
         | kept
         | {
             "HOME": str(folder / "home"),
-            "TMPDIR": str(folder / "tmp"),  # what a page leaves there ends with it, and pytest tidies nobody else's
+            "TMPDIR": str(
+                folder / "tmp"
+            ),  # temporary files of a page are deleted with it, and pytest deletes only its own
             "PATH": os.pathsep.join(filter(None, [stubs(), _path()])),
             "PYTHONUNBUFFERED": "1",
             "MPLCONFIGDIR": str(matplotlib),

@@ -79,12 +79,12 @@ def test_the_command_test_says_what_a_token_may_do(
         (tokens[Role.REPORT], 0, "ok"),
     ):
         assert program.main([*words, *(["--token", given_token] if given_token else [])]) == status
-        found = results(capsys)
-        assert (found["collector"], found["token"], found["theme"], found["crashed"]) == ("ok", result, "ok", "ok")
+        steps = results(capsys)
+        assert (steps["collector"], steps["token"], steps["theme"], steps["crashed"]) == ("ok", result, "ok", "ok")
     collector_of(app).store.definitions.disable("crashed", None, TODAY)
     assert program.main([*words, "--token", tokens[Role.REPORT]]) == 1
-    found = results(capsys)
-    assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
+    steps = results(capsys)
+    assert (steps["token"], steps["theme"], steps["crashed"]) == ("ok", "ok", "failed")
     assert collector_of(app).store.refusals.read("theme") == {}, "nothing was sent"
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 

@@ -65,9 +65,9 @@ def test_share_of_people_beyond_the_list_is_stated_of_enough_reports(app: Flask)
 
 def test_strings_that_nobody_listed_are_discovered(app: Flask) -> None:
     answer = app.test_client().get("/v1/metrics/crash/estimate").get_json()
-    found = {row["value"]: row for row in answer["values"]}
-    assert found.keys() == {"io.op…", "a.b"}
-    assert found["io.op…"]["low"] <= 0.5 <= found["io.op…"]["high"]
-    assert found["a.b"]["low"] <= 0.4 <= found["a.b"]["high"]
+    by_value = {row["value"]: row for row in answer["values"]}
+    assert by_value.keys() == {"io.op…", "a.b"}
+    assert by_value["io.op…"]["low"] <= 0.5 <= by_value["io.op…"]["high"]
+    assert by_value["a.b"]["low"] <= 0.4 <= by_value["a.b"]["high"]
     page = app.test_client().get("/m/crash").text
     assert "io.op…" in page

@@ -48,8 +48,8 @@ def sample(rooms: Sequence[str], count: int, seed: int) -> list[Drawn]:
 
 def of_line(line: str) -> list[Drawn]:
     """Return every mutant of a line, FILE:NUMBER, in the first room that mutates it."""
-    found = (list(_of_room(room, 0, line)) for room in ROOMS)
-    return next((drawn for drawn in found if drawn), [])
+    mutants = (list(_of_room(room, 0, line)) for room in ROOMS)
+    return next((drawn for drawn in mutants if drawn), [])
 
 
 def _of_room(room: str, seed: int, line: str | None = None) -> Iterator[Drawn]:

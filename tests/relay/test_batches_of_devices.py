@@ -1,8 +1,8 @@
 """Whatever devices, relays and their crashes do, no batch has two reports of a device.
 
 Devices report as the client's ledger lets them: at most once in each period that their clock shows, never for an
-earlier one; a report that waits is sent again, byte for byte, to whichever relay. The collector here keeps all that
-relays send; it knows whose row is whose, as no collector does.
+earlier one; a report that waits is sent again, byte for byte, to any relay. The collector here keeps all
+bodies of relays, and knows the device of each row, as no real collector does.
 """
 
 import random

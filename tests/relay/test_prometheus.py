@@ -95,7 +95,7 @@ def test_rejected_bodies_are_counted_in_metrics(tmp_path: Path, collector: FakeC
         assert not values_of(relay)["dither_relay_rejected_bodies"]
         relay.forwarder.beat()
         assert values_of(relay)["dither_relay_rejected_bodies"] == 1
-    with Relay(config(tmp_path, collector.url)) as relay:  # what the first has read is ten seconds old at most
+    with Relay(config(tmp_path, collector.url)) as relay:  # the values of the first are at most ten seconds old
         numbers = values_of(relay)
         assert (numbers[f"dither_relay_frozen{POOL}"], numbers["dither_relay_trouble"]) == (7, 1)
 

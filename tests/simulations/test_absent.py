@@ -1,7 +1,7 @@
-"""Of values that nobody holds at most 5% are ok, and none of a negative share, at any number of values and reports.
+"""At most 5% of the values that nobody holds are "ok", none with a negative share, at any number of values and reports.
 
-Of a right implementation each value of a listed domain is ok with a probability of at most 5%, independently of the
-others, because its support is drawn independently; a test fails then with 1e-9, one of all with less than 1e-6.
+In a right implementation each absent value of a listed domain is "ok" with a probability of at most 5%, independently
+of the others, because its support is drawn independently. So a test fails with 1e-9, and any of them below 1e-6.
 """
 
 from itertools import product
@@ -41,9 +41,9 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
     population, absent = absent_of(size, users)
     oks = values = 0
     for _ in range(max(1, 100 // size)):
-        found = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
-        ok = (np.array(found.verdicts) == "ok") & absent
-        assert (found.frequency[ok] > 0).all()
+        result = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
+        ok = (np.array(result.verdicts) == "ok") & absent
+        assert (result.frequency[ok] > 0).all()
         oks, values = oks + int(ok.sum()), values + int(absent.sum())
     assert oks <= stats.binom.isf(1e-9, values, 0.05)
 
@@ -56,8 +56,8 @@ def test_absent_strings_are_hardly_ever_ok(name: str, users: int) -> None:
     population, absent = absent_of(3_000, users)
     rng, shares = np.random.default_rng([users, *name.encode()]), []
     for _ in range(10):
-        found = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
-        ok = (np.array(found.verdicts) == "ok") & absent
-        assert (found.frequency[ok] > 0).all()
+        result = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
+        ok = (np.array(result.verdicts) == "ok") & absent
+        assert (result.frequency[ok] > 0).all()
         shares.append(ok.sum() / absent.sum())
     assert np.mean(shares) < 0.06

@@ -87,7 +87,7 @@ def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
 
 
-@pytest.mark.slow  # starts a collector more; the test of SIGTERM has one that starts by itself and ends
+@pytest.mark.slow  # starts another collector; the test of SIGTERM covers a collector that starts by itself and ends
 def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Access] = []
 

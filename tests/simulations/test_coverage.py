@@ -1,7 +1,7 @@
-"""Intervals hold the truth as often as they say: every mechanism, rare, common and absent values, in small.
+"""Intervals contain the truth as often as stated: every mechanism, rare, common and absent values, in few surveys.
 
-``python -m tests.benchmarks.coverage`` measures the same in large. A right implementation fails a test here with a
-probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
+``python -m tests.benchmarks.coverage`` measures the same in many surveys. A right implementation fails a test here with
+a probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
 """
 
 from functools import cache

@@ -51,7 +51,7 @@ def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
         assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, text
         assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, text
     for (one, box), (other, beside) in combinations(drawn, 2):
-        # Boxes of 1 pixel less, for the lines of neighbours have ascenders and descenders that do not meet.
+        # Boxes are 1 pixel smaller, because ascenders and descenders of neighbouring lines do not meet.
         assert not box.padded(-1).overlaps(beside.padded(-1)), (one, other)
 
 

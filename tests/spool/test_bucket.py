@@ -100,10 +100,10 @@ def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
 @settings(max_examples=150)
 @given(SEGMENTS, st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
 def test_fold_of_a_bucket_equals_the_definition(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
-    found = folded(segments, [ids_of(part) for part in seen])
-    check(found, segments, set().union(*seen))
+    result = folded(segments, [ids_of(part) for part in seen])
+    check(result, segments, set().union(*seen))
     records = sum(len(part) for part in segments)
-    assert records == sum(count for name, count in numbers_of(found).items() if name != "rows")
+    assert records == sum(count for name, count in numbers_of(result).items() if name != "rows")
 
 
 @settings(max_examples=60)
@@ -122,9 +122,9 @@ def test_fold_does_not_depend_on_the_order_of_segments_or_records(
 def test_batch_that_one_run_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
     seen: list[Ids] = []
     for segments in runs:
-        found = folded(segments, seen)
-        check(found, segments, {delivery.tobytes() for part in seen for delivery in part})
-        seen.append(found.ids)
+        result = folded(segments, seen)
+        check(result, segments, {batch_id.tobytes() for part in seen for batch_id in part})
+        seen.append(result.ids)
     every = np.concatenate([np.empty((0, 16), dtype=np.uint8), *seen])
     assert len({batch_id.tobytes() for batch_id in every}) == len(every)
 
@@ -155,9 +155,9 @@ def test_fold_stores_the_same_bytes_as_commits_in_order(seed: int, tmp_path: Pat
     with closing(Store(url_of(tmp_path))) as store:
         store.register(FOLDED.values())
         for run, segments in enumerate(random_runs(seed)):
-            found = folded(segments, seen)
-            seen.append(found.ids)
-            for key, blocks in found.tallies.items():
+            result = folded(segments, seen)
+            seen.append(result.ids)
+            for key, blocks in result.tallies.items():
                 for number, counts in zip(blocks.numbers.tolist(), blocks.counts, strict=True):
                     of_key = sums.setdefault(key, {})
                     of_key[number] = of_key.get(number, 0) + counts
@@ -167,10 +167,10 @@ def test_fold_stores_the_same_bytes_as_commits_in_order(seed: int, tmp_path: Pat
             ]
             for upload, day in uploads:
                 store.commit([upload], day, b"s" * 16)
-            assert found.unknown == found.sums.damaged == 0
-            assert min(found.sums.batches, found.sums.repeated) > 0
+            assert result.unknown == result.sums.damaged == 0
+            assert min(result.sums.batches, result.sums.repeated) > 0
             if run == 0:  # later, a fold no longer knows what it has counted under an id
-                assert numbers_of(found)["conflicts"] > 0
+                assert numbers_of(result)["conflicts"] > 0
     stored = execute(url_of(tmp_path), "SELECT version, day, stratum, block, counts FROM tallies")
     assert {(version, day, stratum, block): bytes(counts) for version, day, stratum, block, counts in stored} == {
         (version.hex(), day_of(day).isoformat(), stratum, number): to_bytes(counts[np.newaxis])[0]
@@ -201,10 +201,14 @@ def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_
     ]
     for first, other in pairs:
         for segments in ([[first, other]], [[other, first]], [[other], [first]]):
-            found = folded(segments)
-            assert (found.sums.batches, found.sums.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
-            assert list(found.tallies) == [(first.version, first.day, first.stratum)]
-            assert found.sums.rows == len(first.rows)
+            result = folded(segments)
+            assert (result.sums.batches, result.sums.repeated, result.conflicts) == (
+                1,
+                0,
+                {(other.version, other.day): 1},
+            )
+            assert list(result.tallies) == [(first.version, first.day, first.stratum)]
+            assert result.sums.rows == len(first.rows)
 
 
 def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
@@ -213,9 +217,9 @@ def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
     wrong = [good[number]._replace(rows=b"\xff", day=DAY - 1) for number in (0, 1, 500, 999)]
     alone = Delivery(b"x" * 16, THEME, DAY, 0, b"\0\xff\0")
     unknown = [good[7]._replace(version=bytes(8)), Delivery(b"y" * 16, UNKNOWN, DAY, 0, b"\0")]
-    found = folded([wrong, [*good, alone, *unknown]])
-    assert numbers_of(found) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
-    assert found.ids.tobytes() == b"".join(delivery.batch for delivery in good)
+    result = folded([wrong, [*good, alone, *unknown]])
+    assert numbers_of(result) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
+    assert result.ids.tobytes() == b"".join(delivery.batch for delivery in good)
 
 
 @pytest.mark.slow  # ten times the usual size
@@ -232,13 +236,13 @@ def test_a_million_records_twice_take_little_memory() -> None:
     late = replace(one, day=days + 1)
     tracemalloc.start()
     try:
-        found = fold_bucket([late, one], [ids[order[::2]]], {THEME: mechanism})
+        result = fold_bucket([late, one], [ids[order[::2]]], {THEME: mechanism})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert numbers_of(found) == {**NOTHING, "batches": 500_000, "rows": 500_000, "repeated": 1_500_000}
+    assert numbers_of(result) == {**NOTHING, "batches": 500_000, "rows": 500_000, "repeated": 1_500_000}
     for day in (0, 1):
         right = np.bincount(answers[1::2][days[1::2] == day], minlength=5)
-        assert tally_of(mechanism, found.tallies[THEME, day, 0]).counts[0].tolist() == right.tolist()
-    assert found.ids.tobytes() == ids[order][1::2].tobytes()
+        assert tally_of(mechanism, result.tallies[THEME, day, 0]).counts[0].tolist() == right.tolist()
+    assert result.ids.tobytes() == ids[order][1::2].tobytes()
     assert peak < 200 * 2_000_000

@@ -62,8 +62,8 @@ def test_batches_are_appended_and_not_counted(
     assert post_to(door, other.encode()).status_code == 202  # a fold will say that this is a conflict
     assert problem(post_to(door, b"no batch")) == (400, "malformed")
     collector_of(spooling).close()
-    found = in_place(layout.blobs)
-    assert contents(list(found)) == {content_of(sent_batch) for sent_batch in [*batches, other]}
+    stored = in_place(layout.blobs)
+    assert contents(list(stored)) == {content_of(sent_batch) for sent_batch in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
     assert by_kind(collector_of(spooling).store, "") == {"malformed": 1}
 
@@ -151,10 +151,10 @@ def test_acknowledged_batches_survive_kill_9_of_one_of_two_collectors(tmp_path: 
                 process.communicate(timeout=PATIENCE)
     layout.close_abandoned()
     everything = {content_of(each) for mine in batches for each in mine}
-    found = in_place(layout.blobs)
+    stored = in_place(layout.blobs)
     assert len(told_of) == 240
-    assert {bytes.fromhex(name) for name in told_of} <= ids_in(found)
-    assert contents(list(found)) <= everything
+    assert {bytes.fromhex(name) for name in told_of} <= ids_in(stored)
+    assert contents(list(stored)) <= everything
     assert layout.backlog()[:3] == (0, len(layout.blobs.names("segments")), 0)
 
 

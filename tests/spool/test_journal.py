@@ -41,9 +41,9 @@ def found_in(content: bytes) -> list[Row]:
 @pytest.mark.parametrize(("groups", "size"), [(1, 1), (20, 3), (2, 512)])
 def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
     uploads = groups_of_uploads(groups, size)
-    found = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
-    assert rows_in(found.records) == sorted(row_of(sent_upload) for group in uploads for sent_upload in group)
-    assert not found.damaged
+    decoded = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
+    assert rows_in(decoded.records) == sorted(row_of(sent_upload) for group in uploads for sent_upload in group)
+    assert not decoded.damaged
 
 
 def test_groups_keep_strata_large_batches_and_days() -> None:
@@ -59,10 +59,10 @@ def test_group_torn_at_any_byte_is_dropped_without_a_notice_of_damage() -> None:
     first, second = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(2, 2))
     for end in range(len(second)):
         for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
-            found = decode_groups(MARK, first + left)
+            decoded = decode_groups(MARK, first + left)
             whole = left == second
-            assert (len(found.records), found.damaged) == (4 if whole else 2, 0)
-            assert found.end == len(first) + len(second) * whole
+            assert (len(decoded.records), decoded.damaged) == (4 if whole else 2, 0)
+            assert decoded.end == len(first) + len(second) * whole
             assert decode_groups(MARK, left).damaged == 0
 
 
@@ -72,17 +72,17 @@ def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
     for place in range(len(second)):
         changed = bytearray(second)
         changed[place] ^= 1 + place % 255
-        found = decode_groups(MARK, first + changed + third)
-        assert rows_in(found.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
-        assert found.damaged == len(second)
-        assert found.end == len(first + second + third)
+        decoded = decode_groups(MARK, first + changed + third)
+        assert rows_in(decoded.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
+        assert decoded.damaged == len(second)
+        assert decoded.end == len(first + second + third)
 
 
 def test_damage_to_the_last_two_groups_is_noticed() -> None:
     """The last but one was durable before the last began. A last group without a valid beginning is damage, too."""
     first, second, third = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(3, 1))
-    found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
-    assert (len(found.records), found.end, found.damaged) == (1, len(first), len(second + third))
+    decoded = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
+    assert (len(decoded.records), decoded.end, decoded.damaged) == (1, len(first), len(second + third))
     assert decode_groups(MARK, first + flipped(second, 3)).damaged
     assert decode_groups(MARK, first + second + b"another file").damaged
     assert not decode_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
@@ -103,11 +103,11 @@ def flipped(group: bytes, place: int) -> bytes:
 def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(body: bytes) -> None:
     checksum = zlib.crc32(body, zlib.crc32(struct.pack("<I", len(body))))
     (group,) = groups_of_uploads(1, 1)
-    found = decode_groups(
+    decoded = decode_groups(
         MARK, struct.pack("<8sII", MARK, len(body), checksum) + body + encode_group(MARK, group, TODAY)
     )
-    assert rows_in(found.records) == [row_of(group[0])]
-    assert found.damaged
+    assert rows_in(decoded.records) == [row_of(group[0])]
+    assert decoded.damaged
 
 
 def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:

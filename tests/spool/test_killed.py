@@ -53,7 +53,7 @@ def test_fold_that_is_killed_after_a_step_counts_each_batch_once_when_begun_agai
     assert emptied(blobs)
     is_left = step < FoldStep.CLOSED
     assert [report.resumed for report in reports] == ([True, False] if is_left else [False])
-    if is_left:  # what it did before it was killed is in its report, too
+    if is_left:  # its report includes the work of the killed run
         assert reports[0].sums.batches == 200
     assert reports[-1].sums.batches == 60
     assert folded(folding(counts, blobs))[0].sums == FoldSums()

@@ -37,9 +37,9 @@ def test_a_day_of_other_years_is_refused(day: date) -> None:
 
 @given(st.lists(BATCH, max_size=30))
 def test_records_are_sorted_by_id_and_keep_their_columns(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
-    found = rows_in(arranged(written))
-    assert sorted(found) == sorted(written)
-    assert [row[0] for row in found] == sorted(row[0] for row in written)
+    rows = rows_in(arranged(written))
+    assert sorted(rows) == sorted(written)
+    assert [row[0] for row in rows] == sorted(row[0] for row in written)
 
 
 def test_rows_that_do_not_fit_in_one_piece_keep_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:

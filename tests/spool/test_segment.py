@@ -50,8 +50,8 @@ def test_reading_a_bucket_reads_no_other_bytes_of_the_segment() -> None:
     written = batches(20_000)
     content = write_segment(arranged(written))
     file = Narrow(content)
-    found = rows_in(Segment(file, "a segment").bucket(7))
-    assert sorted(found) == sorted(row for row in written if row[0][0] == 7)
+    rows = rows_in(Segment(file, "a segment").bucket(7))
+    assert sorted(rows) == sorted(row for row in written if row[0][0] == 7)
     assert file.seen < 8_000 + len(content) / 100
 
 

@@ -169,9 +169,9 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
         assert spool.layout.backlog().segments == 0
         assert spool.layout.backlog().open_bytes > 516 * 29
         assert not spool.forget(TODAY)
-    found = in_place(Folder(tmp_path))
-    assert ids_in(found) == {sent_upload.batch for group in groups for sent_upload in group}
-    assert {row[2] for row in found} == {number_of(TODAY), number_of(TODAY) + 1}
+    stored = in_place(Folder(tmp_path))
+    assert ids_in(stored) == {sent_upload.batch for group in groups for sent_upload in group}
+    assert {row[2] for row in stored} == {number_of(TODAY), number_of(TODAY) + 1}
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
@@ -194,9 +194,9 @@ def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> No
         for one in uploads:
             spool.commit([one], TODAY, SHARD)
         wait_for_segment(spool)
-    found = in_place(Folder(tmp_path))
-    assert ids_in(found) == {one.batch for one in uploads}
-    assert set(found.values()) == {1}
+    stored = in_place(Folder(tmp_path))
+    assert ids_in(stored) == {one.batch for one in uploads}
+    assert set(stored.values()) == {1}
     assert len(Folder(tmp_path).names("segments")) >= 200 * 47 // 2_100
 
 

@@ -82,10 +82,10 @@ def record(folder: Path, commits: int, synchronous: str, work: str = _WORK, name
 
 
 def _step(line: str) -> Step | None:
-    found = _CALL.match(line)
-    if found is None:
+    match = _CALL.match(line)
+    if match is None:
         return None
-    call, path, data, first, second, _ = found.groups()
+    call, path, data, first, second, _ = match.groups()
     file = bytes.fromhex(path.replace("\\x", "")).decode() if path.startswith("\\x") else path
     offset = int((second if call == "pwrite64" else first) or 0)
     return Step(call, Path(file).name, bytes.fromhex((data or "").replace("\\x", "")), offset)
@@ -153,5 +153,5 @@ def power_cuts(folder: Path, points: int, commits: int = 150, *, durable: bool =
     chance = random.Random(seed)
     replay = folder / "replay"
     replay.mkdir()
-    found = (survives(replay, *cut(steps, chance)) for _ in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (survives(replay, *cut(steps, chance)) for _ in range(points))
+    return [wrong for wrong in failures if wrong is not None]

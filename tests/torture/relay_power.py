@@ -1,4 +1,4 @@
-"""Power cuts on a relay: what it acknowledged waits or has left, whole batches alone are on their way.
+"""Power cuts on a relay: an acknowledged report waits or has left, and only whole batches are on their way.
 
 Writes are recorded and replayed as ``power`` does it. Reports come in, a batch is frozen, bodies of it leave.
 """
@@ -60,8 +60,8 @@ def relay_power_cuts(
     chance = random.Random(seed)
     replay = folder / "replay"
     replay.mkdir()
-    found = (_survives(replay, *cut(steps, chance, _NAME)) for _ in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (_survives(replay, *cut(steps, chance, _NAME)) for _ in range(points))
+    return [wrong for wrong in failures if wrong is not None]
 
 
 def _survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:

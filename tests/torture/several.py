@@ -2,8 +2,8 @@
 
 Devices send each report to one relay or, if they are hostile, to both. Each relay reaches both collectors through one
 address, as behind a load balancer: each connection goes to the next one. A collector or the command that forwards is
-killed in each round. Each report is counted once; and what a retired key leaves behind each relay counts as unread, or
-keeps.
+killed in each round. Each report is counted once; and each relay counts the reports of a retired key as unread, or
+keeps them.
 """
 
 import random

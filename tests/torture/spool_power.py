@@ -165,12 +165,12 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
     layout = SpoolLayout.at(str(spool))
     layout.close_abandoned()
     try:
-        found = in_place(layout.blobs)
+        stored = in_place(layout.blobs)
     except SpoolError as error:
         return str(error)
-    if lost := acknowledged - {row[0] for row in found}:
+    if lost := acknowledged - {row[0] for row in stored}:
         return f"{len(lost)} acknowledged batches are lost"
-    if any(row[4] != rows_of(THEME, 300, row[0]) for row in found):
+    if any(row[4] != rows_of(THEME, 300, row[0]) for row in stored):
         return "a batch has other rows"
     return "a file is said to be damaged" if layout.backlog().damaged else None
 
@@ -182,5 +182,5 @@ def spool_power_cuts(
     calls = _recorded(folder, commits, durable)
     assert sum(call.name == "write" and call.path.endswith("/acknowledged") for call in calls) == commits
     chance = random.Random(seed)
-    found = (_survives(folder / f"cut-{point}", *_cut(calls, chance)) for point in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (_survives(folder / f"cut-{point}", *_cut(calls, chance)) for point in range(points))
+    return [wrong for wrong in failures if wrong is not None]

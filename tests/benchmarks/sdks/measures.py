@@ -119,7 +119,7 @@ class Bench:
 
     def memory(self, library: str) -> Numbers:
         """Return peaks of memory in KiB, each beside a bare interpreter's: after the import, after a few events."""
-        found: Numbers = {}
+        numbers: Numbers = {}
         with Collector() as down:
             for name, subject, task in (
                 ("bare", "bare", "imported"),
@@ -129,8 +129,8 @@ class Bench:
                 ("upload", library, "uploading"),
             ):
                 with self._home(_metrics(_USUAL), "settled") as home:
-                    found[name] = self._numbers(library, task, down.endpoint, home, subject)
-        return found
+                    numbers[name] = self._numbers(library, task, down.endpoint, home, subject)
+        return numbers
 
     def latency(self, library: str) -> Numbers:
         """Return the microseconds that calls take while connections are refused: by the clock, and of a processor."""
@@ -157,13 +157,13 @@ class Bench:
 
     def exit(self, library: str) -> Numbers:
         """Return the seconds from a program's last statement to its end: without and with an upload under way."""
-        found: Numbers = {}
+        numbers: Numbers = {}
         for subject in ("bare", library):
             with black_hole() as hole, self._home(_metrics(_USUAL), "settled") as home:
                 endpoint = f"http://127.0.0.1:{hole.getsockname()[1]}"
                 last = self._numbers(library, "leave", endpoint, home, subject)[0]
-                found["bare" if subject == "bare" else "exit"] = [time.monotonic() - last]
-        return found
+                numbers["bare" if subject == "bare" else "exit"] = [time.monotonic() - last]
+        return numbers
 
     @contextmanager
     def _home(self, metrics: str, kept: str = "") -> Iterator[Path]:

@@ -244,7 +244,7 @@ def test_every_measure_of_known_errors_is_right() -> None:
     assert measures["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
     assert measures["l1"] == pytest.approx(0.4)
     assert measures["max_error"] == pytest.approx(0.2)
-    assert measures["kl"] is None  # something was found where there is nothing
+    assert measures["kl"] is None  # a share was estimated where there is none
     assert measures["recall"] == 1.0
 
 

@@ -172,9 +172,9 @@ def test_plan_allows_for_intervals_that_are_wider_by_chance() -> None:
     people, rng = plan.needed(mechanism) or 0, np.random.default_rng(20261128)
     for _ in range(surveys):
         held = Population.drawn(("0", ""), np.array([0.5, 0.5]), people, rng)
-        found = estimate(mechanism, numbered(5), sample_tally(mechanism, held, rng), 0.8)
-        wide = found.high[0] - found.low[0] > 2 * plan.error
-        missed += bool(wide or abs(found.frequency[0] - 0.5) > plan.error)
+        result = estimate(mechanism, numbered(5), sample_tally(mechanism, held, rng), 0.8)
+        wide = result.high[0] - result.low[0] > 2 * plan.error
+        missed += bool(wide or abs(result.frequency[0] - 0.5) > plan.error)
     assert stats.binom.sf(missed - 1, surveys, 0.2) > 1e-6  # 122 were missed when each had its own 1 in 5
 
 
