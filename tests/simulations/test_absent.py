@@ -51,7 +51,7 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
 @pytest.mark.parametrize("users", [10**3, pytest.param(10**5, marks=pytest.mark.slow), 10**7])
 @pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
 def test_absent_strings_are_hardly_ever_ok(name: str, users: int) -> None:
-    """Collisions are those of one list of strings, and hang together: within 1 in 100, where chance moves it by 0.2."""
+    """Collisions in one list of strings are dependent: the rate is within 1 in 100, and chance moves it by 0.2."""
     mechanism = MECHANISMS[name].configure(None, {"epsilon": 1.0, "bits": 128, "cohorts": 64})
     population, absent = absent_of(3_000, users)
     rng, shares = np.random.default_rng([users, *name.encode()]), []

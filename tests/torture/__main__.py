@@ -90,7 +90,7 @@ def lock(folder: Path, share: float) -> str:
     seen, last = locked(folder, held)
     assert last < 1.0, last
     summary = f"database locked for {held:.0f} s: {dict(seen)}, none acknowledged, all taken after it"
-    return f"{summary}; estimates meanwhile, p99 {1000 * last:.0f} ms"
+    return f"{summary}; estimates during the lock, p99 {1000 * last:.0f} ms"
 
 
 def disk(folder: Path, share: float) -> str:
@@ -100,7 +100,7 @@ def disk(folder: Path, share: float) -> str:
     full = f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
     held, forwarded, refused = full_relay(folder)
     return (
-        f"{full}\nfull disk at a relay: {held:,} reports held, {forwarded:,} forwarded once, {dict(refused)} meanwhile"
+        f"{full}\nfull disk at a relay: {held:,} reports held, {forwarded:,} forwarded once, {dict(refused)} while full"
     )
 
 
@@ -113,7 +113,7 @@ def costs(folder: Path, share: float) -> str:
     summary = f"{wide} ({seen.sizes[TABLE] / 1e6:.0f} MB), {size.candidates:,} candidates, {size.rude} hang-ups at once"
     spent = f"{seen.processor:.0f} s of processor, {seen.peak:.0f} MiB beyond rest"
     reports = f"{len(seen.seconds):,} reports, p99 {1000 * late(seen.seconds):.0f} ms"
-    return f"{summary}: {spent}; {reports} meanwhile, {1000 * late(seen.calm):.0f} ms before"
+    return f"{summary}: {spent}; {reports} during them, {1000 * late(seen.calm):.0f} ms before"
 
 
 def garble(folder: Path, share: float) -> str:

@@ -118,8 +118,8 @@ export const scenarios = {
   "data of a later version stay as they are until they are erased, even if someone starts afresh": async (open) => {
     const state = open();
     await state.update((data) => void Object.assign(data, { format: 2, accounts: { later: 1 } }));
-    for (const anew of [undefined, () => renewed([THEME.name], TODAY)])
-      equal(await errorOf(state.update(() => {}, anew)), "VersionError");
+    for (const renew of [undefined, () => renewed([THEME.name], TODAY)])
+      equal(await errorOf(state.update(() => {}, renew)), "VersionError");
     equal(await errorOf(open().read()), "VersionError");
     await state.update((data) => void data, undefined).catch(() => {});
     await open().erase();

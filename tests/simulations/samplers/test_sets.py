@@ -27,7 +27,7 @@ LAWS: dict[str, SetLaw] = {
     "listed": SetList.of([0b000, 0b101, 0b010], 3, np.array([1.0, 3.0, 2.0])),
 }
 CASES = [(name, people) for name in MECHANISMS for people in LAWS if name.endswith("two") or people == "listed"]
-"""A window or a subset of two depends on how items hang together, so these are tried under every law."""
+"""A window or a subset of two depends on how items are correlated, so these are tried under every law."""
 
 
 def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
