@@ -44,7 +44,7 @@ key = "{key}"
 
 
 class Time:
-    """The time of day at noon, moved by hand."""
+    """A clock that shows noon, moved by hand."""
 
     def __init__(self) -> None:
         self.day = MONDAY

@@ -172,7 +172,7 @@ def test_every_format_has_one_row_per_value_and_one_per_pair(app: Flask) -> None
     assert [row["given"] for row in text] == [row["given"] or "" for row in rows]
 
 
-def test_pages_show_what_the_answer_says(app: Flask) -> None:
+def test_pages_show_the_numbers_of_the_answer(app: Flask) -> None:
     http = app.test_client()
     page = http.get("/m/used").text
     assert "may add up to more than 100%" in page

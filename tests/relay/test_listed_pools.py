@@ -30,7 +30,7 @@ def kind(pools: Pools, pool: Pool, length: int) -> Kind:
     return caught.value.kind
 
 
-def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
+def test_relay_knows_the_pools_that_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
     pools.refresh()

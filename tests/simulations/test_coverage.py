@@ -28,7 +28,7 @@ SMALL = {
 
 @cache
 def held(name: str) -> np.ndarray:
-    """In how many surveys each interval held the truth; shape (noise or total, kinds): of one value of each kind."""
+    """Return in how many surveys each interval contained the truth of one value per kind; shape (noise or total, kinds)."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([20261120, *name.encode()])
     if name in SMALL:
         mechanism = MECHANISMS[name].configure(None, {"epsilon": EPSILON, **SMALL[name]})
@@ -39,12 +39,12 @@ def held(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_intervals_of_each_mechanism_cover_about_as_stated(name: str) -> None:
-    """Each of six counts: at least as a binomial law of 94% allows, with 1e-7 each."""
+    """Each of six counts is at least the lower end of a binomial law of 94%, with 1e-7 each."""
     assert (held(name) >= stats.binom.ppf(1e-7, SURVEYS, LEAST)).all()
 
 
 def test_all_mechanisms_together_are_near() -> None:
-    """Over 660 surveys: of the sample by noise, of the population by all; about rare, common and absent values."""
+    """Over 660 surveys, the noise interval contains the sample, and the other the population, for all kinds of values."""
     together = sum((held(name) for name in NAMES[1:]), np.zeros((2, len(KINDS))))
     surveys = SURVEYS * (len(NAMES) - 1)
     assert (together >= stats.binom.ppf(1e-7, surveys, LEAST)).all()

@@ -52,7 +52,7 @@ ZIPF, SPIKE = zipf(SIZE, 1.0), np.eye(1, SIZE)[0]
         ("projective-geometry", 1.386, 10_000, SPIKE, 17_214.5, 18_387.7),
     ],
 )
-def test_published_runs_hold_what_our_law_says(
+def test_published_runs_contain_the_error_of_our_law(
     name: str, epsilon: float, users: int, weights: np.ndarray, low: float, high: float
 ) -> None:
     population = Population.spread(numbered(SIZE), weights, users)

@@ -119,7 +119,7 @@ def test_readable_part_of_a_damaged_segment_counts_and_the_rest_when_a_copy_is_p
 
 
 @pytest.mark.parametrize("step", [FoldStep.FOLDED, FoldStep.ADDED, FoldStep.REMEMBERED, FoldStep.DELETED])
-def test_fold_that_is_killed_resumes_without_what_was_skipped(
+def test_killed_fold_resumes_without_the_skipped_segments(
     counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep
 ) -> None:
     put(blobs, others := some(40, 3))

@@ -24,7 +24,7 @@ BATCH = st.tuples(
 
 
 @pytest.mark.parametrize("day", [date(2000, 1, 1), date(2026, 11, 20), date(2179, 6, 6)])
-def test_a_day_is_a_number_of_sixteen_bits(day: date) -> None:
+def test_day_numbers_have_sixteen_bits(day: date) -> None:
     assert day_of(number_of(day)) == day
     assert 0 <= number_of(day) < 1 << 16
 

@@ -28,7 +28,7 @@ class Narrow(io.BytesIO):
 
 
 @given(st.lists(BATCH, max_size=30))
-def test_a_segment_holds_what_was_written(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
+def test_segment_returns_the_batches_that_were_written(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
     records = arranged(written)
     assert in_segment(write_segment(records)) == rows_in(records)
 

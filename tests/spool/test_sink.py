@@ -364,7 +364,7 @@ def test_unusable_folder_is_refused_at_the_start(tmp_path: Path) -> None:
         SpoolSink(DatabaseLink(*Database().link), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
 
 
-def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
+def test_journals_of_a_spool_in_an_object_store_are_local_files(tmp_path: Path) -> None:
     layout = SpoolLayout(blob_store_at("memory://bucket/spool"), tmp_path)
     one = upload()
     with closing(SpoolSink(DatabaseLink(*Database().link), layout, 1 << 20, 300.0)) as spool:

@@ -74,7 +74,7 @@ class _Several:
         keep(self.place.folder / "seal-keys.json", *self.keys)
 
     def rotate(self) -> SecretKey:
-        """Make another key, for which devices seal from now on; return the former one."""
+        """Make another key, which devices use from now on; return the former one."""
         self.keys = [self.keys[-1], drawn()]
         self._keep()
         return self.keys[0]

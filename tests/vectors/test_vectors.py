@@ -27,7 +27,7 @@ def leaves(value: object) -> Iterator[object]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_code_computes_what_the_file_says(name: str) -> None:
+def test_vector_file_is_what_the_code_computes(name: str) -> None:
     """To change one on purpose, write the files again and review the differences."""
     written, computed = ((FOLDER / name).read_bytes().splitlines(), render(FILES[name]).splitlines())
     for number, (before, now) in enumerate(zip(written, computed, strict=False), start=1):

@@ -145,7 +145,7 @@ def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> N
         assert store.frozen() == []
 
 
-def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
+def test_pools_follow_the_list_of_the_collector(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         numbers = store.pools()
         assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]

@@ -150,7 +150,7 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
 
 @pytest.mark.parametrize("name", LISTED)
 @pytest.mark.parametrize("targets", [pytest.param(1, marks=SLOW), 3])
-def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: int) -> None:
+def test_forged_reports_raise_estimates_as_theory_says(name: str, targets: int) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
     rows = sweep(SharePoisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
     for row in rows:
@@ -164,7 +164,7 @@ def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: 
     [(1, 2.0), pytest.param(1, 0.3, marks=SLOW), pytest.param(5, 2.0, marks=SLOW), (5, 0.3)],
 )
 @pytest.mark.parametrize("name", SET_MECHANISMS)
-def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int, epsilon: float) -> None:
+def test_forged_reports_raise_items_as_theory_says(name: str, targets: int, epsilon: float) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
 
     Estimates are of the reports that speak of an item, of which there are few at random: their number is in both.
@@ -198,7 +198,7 @@ def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_
 
 @pytest.mark.parametrize("name", LISTED)
 def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
-    """Bin(1000, ·) within six standard deviations."""
+    """The counts are Bin(1000, ·), within six standard deviations."""
     mechanism = named(name, 16, 1.0)
     width = mechanism.row_bytes
     rows = random_rows(mechanism, 1000, np.random.default_rng(3))

@@ -19,7 +19,7 @@ run = partial(lab, "audit")
 def test_every_mechanism_is_audited_and_passes() -> None:
     """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed.
 
-    That an audit finds a loss is what the next test shows, with enough draws.
+    The next test shows that an audit finds a loss, with enough draws.
     """
     result = run("--draws", "100", "--seed", "1", "--json")
     assert result.exit_code == 0, result.output

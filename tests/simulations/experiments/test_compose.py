@@ -70,7 +70,7 @@ run = partial(lab, "compose")
 rows = partial(rows_of, "compose")
 
 
-def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
+def test_compose_shows_the_sum_the_theorem_and_the_optimum_for_one_question() -> None:
     (row,) = rows("--epsilon", "1", "--reports", "30")
     assert row["sum"] == 30
     assert row["advanced"] == pytest.approx(80.34, abs=0.01)

@@ -93,7 +93,7 @@ def test_steps_are_taken_from_the_same_trials_and_the_projection_never_errs_more
 
 
 def test_rows_show_the_epsilon_spent_by_day() -> None:
-    """Memoisation bounds it; the error of a day does not depend on how many there were, but for the drift."""
+    """Memoisation bounds it. Apart from the drift, the error of a day does not depend on the number of days."""
     plan = replace(PLAN, names=("optimized-unary",), epsilons=(1.0,), days=40, repeats=1, source=replace(ZIPF, drift=1))
     fresh, lasting = sweep(plan), sweep(replace(plan, permanent_epsilon=2.0))
     assert [row["epsilon_spent"] for row in fresh] == pytest.approx(range(1, 41))
@@ -104,10 +104,10 @@ def test_rows_show_the_epsilon_spent_by_day() -> None:
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
+def test_errors_and_widths_are_those_of_theory(name: str) -> None:
     """Six standard errors: at 60 repeats Student's t is farther out with probability below 1.3e-7, in 16 tests.
 
-    The largest shares are estimated by few thousand users, and a binomial is not quite normal: a hundredth more.
+    Another hundredth is allowed, because few thousand users make a binomial that is not quite normal.
     """
     plan = replace(PLAN, names=(name,), epsilons=(1.0,), sizes=(32,), users=(20_000,), repeats=60, seed=5)
     (row,) = sweep(plan)
@@ -223,7 +223,7 @@ def test_the_error_of_rappor_is_that_of_least_squares_to_first_order() -> None:
 @pytest.mark.parametrize("law", ["joint", "marginal"])
 @pytest.mark.parametrize("name", CLOSED)
 def test_trial_computes_the_same_errors_and_intervals_as_a_collector(name: str, law: Law) -> None:
-    """Errors and intervals, which tests/simulations/test_coverage.py counts, are the same to the last bit."""
+    """Errors and intervals (counted in tests/simulations/test_coverage.py) are the same to the last bit."""
     population = Population.spread(numbered(40), zipf(40, 1.1), 3000)
     rng, mechanism = np.random.default_rng(np.random.SeedSequence(6)), named(name, 40, 1.0)
     if law == "marginal":

@@ -114,7 +114,7 @@ def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
 
 @pytest.mark.parametrize("kind", ["zero-inflated", "spikes"])
 def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> None:
-    """Of 120 means at 95%, fewer than 97 hold the truth with probability below 1e-7; quantiles are surer, likewise."""
+    """Fewer than 97 of 120 intervals of means contain the truth with probability below 1e-7; those of quantiles are wider."""
     assert stats.binom.cdf(96, 120, 0.95) < 1e-7
     mechanism = named_numeric("dithered-response", 1.0)
     outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
@@ -143,26 +143,26 @@ EVEN = np.array([0.5, *[1.0] * 63, 0.5]) / 64
     [(0.5, 16.00), (1, 3.886), (4, 0.105)],
 )
 def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, average: float) -> None:
-    """On [-1, 1]; of 41 to 81 answers and 161 to 221 scores, to three digits."""
+    """The published values are on [-1, 1], for 41 to 81 answers and 161 to 221 scores, to three digits."""
     assert 4 * least_variance(epsilon, EVEN) == pytest.approx(average, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name != "discrete-gaussian"])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
-    """But for the size of the programme: one in a thousand."""
+    """The tolerance of one in a thousand is for the size of the linear program."""
     mechanism = named_numeric(name, epsilon)
     assert float(mechanism.average_mean_variance) > 0.999 * least_variance(epsilon, EVEN)
 
 
 @pytest.mark.parametrize("point", [0, 20, 32])
-def test_of_people_who_all_agree_the_least_variance_is_at_most_the_worst(point: int) -> None:
-    """That is 3.991 on [-1, 1]; and not 0, because the mechanism must be right about others too."""
+def test_least_variance_of_one_shared_answer_is_at_most_that_of_the_worst_distribution(point: int) -> None:
+    """The worst is 3.991 on [-1, 1]. The least is not 0, because the mechanism must be unbiased for other answers, too."""
     alone = np.eye(1, 65, point)[0]
     assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
 
 
-def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
+def test_expected_error_of_the_mean_includes_noise_and_sampling() -> None:
     """V + Var x: at ε = 1 with one step e/(e-1)² + 1/12 whatever the answers (64 phases: 1/12 less 1/(12·64²))."""
     mechanism, shares = named_numeric("dithered-response-mean", 1.0), NumberDistribution("beta").shares(65)
     mse, width = expected_numbers(mechanism, shares, 1000, 0.95)

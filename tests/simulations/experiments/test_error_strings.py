@@ -81,7 +81,7 @@ def scored(
 
 @pytest.mark.parametrize("name", STRING_MECHANISMS)
 def test_frequent_strings_are_found_in_a_list(name: str) -> None:
-    """Of 3 trials: the 16 most frequent have 1% and more, many times the reach."""
+    """In 3 trials the 16 most frequent strings have 1% and more, many times the smallest share that can be found."""
     _, people, sought = survey_of(False)
     scores = [scored(named(name, 0, 4.0), people, sought, 10**6, seed) for seed in np.random.SeedSequence(3).spawn(3)]
     assert all(score["recall_16"] == 1 and score["f1"] > 0.85 for score in scores)

@@ -44,7 +44,7 @@ def needed(plan: SharePlanner) -> int:
 
 
 def test_users_needed_are_those_of_the_worst_variance() -> None:
-    """Of two values a share of one half is the worst: z²/(4 error² (p-q)²) users, and a few more for whole counts."""
+    """For two values a share of one half is the worst: z²/(4 error² (p-q)²) users, and a few more for whole counts."""
     for epsilon, error in ((1.0, 0.01), (4.0, 0.03), (0.3, 0.05)):
         gap = math.tanh(epsilon / 2)
         normal = 1.959964**2 / (4 * error**2 * gap**2)
@@ -52,7 +52,7 @@ def test_users_needed_are_those_of_the_worst_variance() -> None:
 
 
 def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
-    """At ε = 4 and a share of 0.3 their interval reaches 11 points, whatever that of an absent value does."""
+    """At ε = 4 and a share of 0.3 the interval reaches 11 points, although that of an absent value is narrower."""
     for share in (None, 0.3):
         (row,) = (row for row in shares(4, 4.0, users=100, error=0.03, share=share).rows() if row["chosen"])
         assert not row["reached"]
@@ -63,7 +63,7 @@ def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
 @pytest.mark.parametrize("share", [None, 0.02, 0.6])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_the_interval_reaches_no_further_than_planned(share: float | None, confidence: float) -> None:
-    """By enumeration: in the confidence of surveys the truth is within the error, and the interval as narrow."""
+    """By enumeration, the promised part of surveys has the truth within the error, and an interval as narrow."""
     for mechanism in (RandomizedResponse.calibrate(2, 3.0), OptimizedUnary.calibrate(8, 1.0)):
         truth = worst_share(mechanism) if share is None else share
         p, q = float(mechanism.p), float(mechanism.q)
@@ -194,7 +194,7 @@ def test_surveys_are_as_precise_as_planned(kind: str) -> None:
 of_type = partial(lab, "plan --type")
 
 
-def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
+def test_a_million_people_discover_strings_of_two_percent() -> None:
     (row,) = json.loads(of_type("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
     assert row["margin"] == pytest.approx(0.0263, rel=0.01)
     assert row["reached"] is False, "1 % are wanted"

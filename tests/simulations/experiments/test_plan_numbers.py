@@ -42,7 +42,7 @@ def test_users_needed_of_a_mean_are_those_of_the_worst_variance(epsilon: float) 
 
 @pytest.mark.parametrize(("epsilon", "rank", "error"), [(1.0, 0.5, 0.08), (3.0, 0.95, 0.03)])
 def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned(epsilon: float, rank: float, error: float) -> None:
-    """In 95 of 100 surveys: P[Bin(40, 0.95) < 29] = 4e-7. A third of the users are too few."""
+    """This holds in 95 of 100 surveys: P[Bin(40, 0.95) < 29] = 4e-7. A third of the users are too few."""
     plan = number(epsilon, rank=rank, error=error)
     (mechanism,) = plan.mechanisms(epsilon)
     users, law, last = plan.needed(mechanism) or 0, law_of(mechanism), mechanism.size - 1

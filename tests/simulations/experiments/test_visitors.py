@@ -33,7 +33,7 @@ def test_demo_counts_the_report_of_every_visitor_once(tmp_path: Path) -> None:
     assert (tmp_path / "tabs.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
+def test_visitor_that_cannot_report_is_an_error(tmp_path: Path) -> None:
     packages()
     survey = asked_on_the_page(2, 0)
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
@@ -71,7 +71,7 @@ def test_demo_names_every_missing_program(tmp_path: Path, monkeypatch: pytest.Mo
         installed_programs(checkout)
 
 
-def test_the_page_asks_what_its_definitions_do() -> None:
+def test_page_of_the_demo_asks_the_questions_of_its_definitions() -> None:
     survey = asked_on_the_page(300, 1)
     form = (CHECKOUT / "demo" / "index.html").read_text(encoding="utf-8")
     assert len(survey.people) == 300

@@ -1,4 +1,4 @@
-"""The support of a value by itself."""
+"""The support of a single value."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ MECHANISMS = {
 
 
 def lopsided(mechanism: NumericMechanism, users: int) -> Population:
-    """A third at each end, and the rest the rarer the higher: some points have nobody."""
+    """A third of people at each end, the others rarer at higher points: some points have nobody."""
     weights = np.exp(-np.linspace(0, 40, mechanism.size))
     weights[[0, -1]] = weights.sum()
     return Population.spread(numbered(mechanism.size), weights, users)
@@ -46,7 +46,7 @@ def test_the_mean_score_is_where_theory_puts_it_at_any_scale(name: str) -> None:
 
 
 def test_conditional_probabilities_of_rare_values_are_exact_at_both_ends() -> None:
-    """A float's 1 less all before would leave nothing of the last."""
+    """Floating-point subtraction from 1 would lose the last probability."""
     tail = Fraction(1, 2**64)
     assert _conditional((tail, 1 - 2 * tail, tail)) == [2.0**-64, 1.0, 1.0]
     law = (Fraction(1, 2), Fraction(1, 2) - 3 * tail, tail, 2 * tail)

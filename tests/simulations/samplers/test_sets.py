@@ -80,7 +80,7 @@ def test_counts_are_where_their_law_puts_them_at_any_scale(size: int, users: int
 
 @pytest.mark.parametrize("draws", DRAWS)
 def test_a_given_population_is_drawn_as_its_sets_are(draws: int) -> None:
-    """The weights of a list that are all on one set leave nothing to draw but the reports."""
+    """If all weight is on one set, only the reports are drawn at random."""
     mechanism = MECHANISMS["privset-of-two"]
     rng = np.random.default_rng(11)
     everyone = SetList.of([0b101], 3, np.ones(1))
