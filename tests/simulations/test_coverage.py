@@ -28,7 +28,7 @@ SMALL = {
 
 @cache
 def held(name: str) -> np.ndarray:
-    """Return in how many surveys each interval contained the truth of one value per kind; shape (noise or total, kinds)."""
+    """Return in how many surveys each interval contained the truth for one value per kind; shape (intervals, kinds)."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([20261120, *name.encode()])
     if name in SMALL:
         mechanism = MECHANISMS[name].configure(None, {"epsilon": EPSILON, **SMALL[name]})
@@ -44,7 +44,7 @@ def test_intervals_of_each_mechanism_cover_about_as_stated(name: str) -> None:
 
 
 def test_all_mechanisms_together_are_near() -> None:
-    """Over 660 surveys, the noise interval contains the sample, and the other the population, for all kinds of values."""
+    """Over 660 surveys the noise interval contains the sample, and the other the population, for each kind of value."""
     together = sum((held(name) for name in NAMES[1:]), np.zeros((2, len(KINDS))))
     surveys = SURVEYS * (len(NAMES) - 1)
     assert (together >= stats.binom.ppf(1e-7, surveys, LEAST)).all()

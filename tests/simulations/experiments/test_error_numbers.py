@@ -114,7 +114,7 @@ def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
 
 @pytest.mark.parametrize("kind", ["zero-inflated", "spikes"])
 def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> None:
-    """Fewer than 97 of 120 intervals of means contain the truth with probability below 1e-7; those of quantiles are wider."""
+    """Fewer than 97 of 120 intervals contain the mean with probability below 1e-7; those of quantiles are wider."""
     assert stats.binom.cdf(96, 120, 0.95) < 1e-7
     mechanism = named_numeric("dithered-response", 1.0)
     outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
@@ -156,8 +156,8 @@ def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: floa
 
 
 @pytest.mark.parametrize("point", [0, 20, 32])
-def test_least_variance_of_one_shared_answer_is_at_most_that_of_the_worst_distribution(point: int) -> None:
-    """The worst is 3.991 on [-1, 1]. The least is not 0, because the mechanism must be unbiased for other answers, too."""
+def test_least_variance_of_one_shared_answer_is_at_most_the_worst(point: int) -> None:
+    """The worst is 3.991 on [-1, 1]. It is not 0, because the mechanism must be unbiased for other answers, too."""
     alone = np.eye(1, 65, point)[0]
     assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
 
