@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Fixtures and hooks for all tests."""
 
 import os
 import signal
@@ -19,13 +19,13 @@ settings.register_profile("fixed", derandomize=True, deadline=None, suppress_hea
 settings.load_profile("fixed")
 
 # A shell ignores SIGINT in jobs that it runs in the background, and so may a CI. Children inherit that, and tests that
-# interrupt them would wait for ever.
+# interrupt them would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Failures:
-    """Says at once which test has failed, and where: the whole text follows when all tests have run, minutes later."""
+    """Print at once which test has failed, and where; the whole text follows minutes later, when all tests have run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -148,10 +148,10 @@ def _address() -> str:
     environment = {name: value for name, value in os.environ.items() if name not in _HEEDED}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
-        listener.listen(64)  # who asks while the server still imports waits in this queue
+        listener.listen(64)  # requests wait in this queue while the server still imports
         process = subprocess.Popen(
             [sys.executable, __file__, str(listener.fileno())],
-            stdin=subprocess.PIPE,  # its end tells the server that this process has ended, however it did
+            stdin=subprocess.PIPE,  # the pipe closes when this process ends, however it does
             env={"OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib"))} | environment,
             pass_fds=[listener.fileno()],
             start_new_session=True,
@@ -206,7 +206,7 @@ class _Forked(subprocess.Popen[str]):
 
 
 class _Program:
-    """What is asked to run: its words, environment, folder, umask and standard streams."""
+    """A program to run: its words, environment, folder, umask and standard streams."""
 
     def __init__(self, asking: socket.socket) -> None:
         head, self._streams, *_ = socket.recv_fds(asking, 8, 3)
@@ -218,8 +218,8 @@ class _Program:
 
     def close(self) -> None:
         """Close the streams in the server."""
-        for one in self._streams:
-            os.close(one)
+        for stream in self._streams:
+            os.close(stream)
 
     def take_over(self) -> NoReturn:
         """Make this process, a child of the server, the program's, and end as the program ends."""
@@ -275,7 +275,7 @@ def _run(words: list[str]) -> None:
 
 
 def _status(program: Callable[[], None]) -> int:
-    """Return the exit status of a program as the interpreter would; one that is negative names a signal."""
+    """Return the exit status of a program as the interpreter would; a negative status names a signal."""
     try:
         program()
     except SystemExit as end:
@@ -331,9 +331,9 @@ _Children = dict[int, tuple[int, socket.socket]]
 
 
 def _serve(listener: socket.socket) -> _Program | None:
-    """Fork a child for each that asks, and return its program in the child; return None when the owner has ended.
+    """Fork a child per request, and return its program in the child; return None when the owner has ended.
 
-    A child is killed with all that it started when who asked for it has ended: nothing outlives its test.
+    A child is killed with all that it started when its requester has ended: nothing outlives its test.
     """
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
@@ -372,7 +372,7 @@ def _forked(selector: selectors.BaseSelector, children: _Children, asking: socke
 
 
 def _report(selector: selectors.BaseSelector, children: _Children, descriptor: int) -> None:
-    """Report how a child ended, or kill the child if who asked for it has ended."""
+    """Report how a child ended, or kill the child if its requester has ended."""
     if descriptor not in children:
         return
     child, asking = children[descriptor]

@@ -1,4 +1,4 @@
-"""Ports for programs that tests start, and for addresses at which nobody is to listen."""
+"""Ports for programs that tests start, and for addresses at which nothing listens."""
 
 import socket
 import sys

@@ -9,7 +9,7 @@ from forkserver import start
 __all__ = ["serving"]
 
 _ROOM = 1 << 20
-"""Bytes that a pipe holds: a test reads the log at the end, and a program whose log finds no room waits for ever."""
+"""Bytes that a pipe holds: a test reads the log at the end, and a program whose log finds no room hangs."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the fork server starts behaves as what the interpreter starts."""
+"""Programs started by the fork server behave like those started by the interpreter."""
 
 import os
 import signal

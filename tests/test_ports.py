@@ -23,11 +23,11 @@ def test_kept_port_is_refused_to_others_and_taken_again_and_again_by_servers(hos
                 server.accept()[0].close()
 
 
-def test_kept_ports_differ_and_none_is_given_to_who_asks_for_any() -> None:
+def test_kept_ports_differ_and_the_system_gives_none_of_them_away() -> None:
     with kept_ports(20) as ports:
         assert len(set(ports)) == 20
         if sys.platform == "linux":
             given = [socket.create_server(("127.0.0.1", 0)) for _ in range(200)]
-            assert not {one.getsockname()[1] for one in given} & set(ports)
-            for one in given:
-                one.close()
+            assert not {port.getsockname()[1] for port in given} & set(ports)
+            for port in given:
+                port.close()

@@ -1,8 +1,8 @@
 """Accuracy and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
 Each peer runs in an environment of its own, which pip builds in a cache folder, and with the same seed each time. Cases
-come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; and ``leaks``.
-A case takes some seconds by the clock, so a machine at work means fewer users and runs, but errors of the same size. A
+come in parts (``--part``): ``theory``, for which nothing is run; ``errors`` of each library's best; and ``leaks``.
+A case takes some seconds by the clock, so a busy machine means fewer users and runs, but errors of the same size. A
 library that cannot be measured ends the run.
 """
 
@@ -25,10 +25,10 @@ Measure = Callable[[str, Sequence[Case]], Sequence[Finding]]
 
 
 class Part(NamedTuple):
-    """Which cases of a library are measured, and the tables of what is found, by the name of their file."""
+    """The cases of a library to measure, and the tables of the findings, by the name of their file."""
 
     wanted: Callable[[str, Case], bool]
-    told: Callable[[Findings], Iterator[tuple[str, bench.Table]]]
+    tables_of: Callable[[Findings], Iterator[tuple[str, bench.Table]]]
 
     def tables(self, measure: Measure) -> Iterator[Table]:
         """Measure, print the tables, and yield them for the documentation."""
@@ -36,7 +36,7 @@ class Part(NamedTuple):
         for library in LIBRARIES:
             some = [case for case in cases(library, FULL) if self.wanted(library, case)]
             found[library] = list(measure(library, some)) if some else []
-        for name, table in self.told(found):
+        for name, table in self.tables_of(found):
             print(table.text(), end="\n\n", flush=True)
             yield by_library(name, table) if " / " in table.title else Table(name, table.head, table.rows, words=2)
 
@@ -44,20 +44,20 @@ class Part(NamedTuple):
 def by_library(name: str, table: bench.Table) -> Table:
     """Return a table of cells that have a number of each library, with a row for each instead."""
     taken = [(size, [cell.split(" / ") for cell in cells]) for size, *cells in table.rows]
-    told = [
+    rows = [
         [size, library, *(cell[place] for cell in cells)]
         for size, cells in taken
         for place, library in enumerate(("dither", *PEERS))
     ]
-    return Table(name, [table.head[0], "library", *table.head[1:]], told, words=2)
+    return Table(name, [table.head[0], "library", *table.head[1:]], rows, words=2)
 
 
-def _told_by_theory(_: Findings) -> Iterator[tuple[str, bench.Table]]:
+def _theory(_: Findings) -> Iterator[tuple[str, bench.Table]]:
     yield "accuracy-theory", bench.risks(None)
 
 
 def _best_errors(library: str, case: Case) -> bool:
-    """Say whether a case is the error of a library's best, where the documentation tells it."""
+    """Say whether a case is the error of a library's best, where the documentation shows it."""
     return case.kind == "error" and case.size >= 128 and case.mechanism == chosen(library, case.size, case.epsilon)
 
 
@@ -70,14 +70,14 @@ def _leaks(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
 
 
 PARTS = {
-    "theory": Part(lambda _, __: False, _told_by_theory),
+    "theory": Part(lambda _, __: False, _theory),
     "leaks": Part(lambda _, case: case.kind == "leak", _leaks),
     "errors": Part(_best_errors, _errors),
 }
 
 
 def _measured(library: str, some: Sequence[Case]) -> Sequence[Finding]:
-    """Measure cases in the library's environment; each is told as it comes."""
+    """Measure cases in the library's environment; print each as it comes."""
     found = []
     for finding in answers(library, prepare(library, default_folder()), some):
         found.append(finding)
@@ -87,16 +87,16 @@ def _measured(library: str, some: Sequence[Case]) -> Sequence[Finding]:
 
 
 def main() -> None:
-    """Measure all parts, or those that are asked for."""
+    """Measure all parts, or the requested ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=PARTS, action="append")
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        told = [table for part in asked.part or PARTS for table in PARTS[part].tables(_measured)]
+        tables = [table for part in options.part or PARTS for table in PARTS[part].tables(_measured)]
     except Unavailable as problem:
         sys.exit(str(problem))  # half a comparison is none
-    write(asked.tables, *told)
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

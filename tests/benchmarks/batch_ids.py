@@ -1,10 +1,10 @@
-"""What batch ids cost an upload's commit: ``python -m tests.benchmarks.batch_ids [IDS ...]``.
+"""Measure the cost of batch ids for the commit of an upload: ``python -m tests.benchmarks.batch_ids [IDS ...]``.
 
 By default, none and 10 million.
 
-The database holds so many ids of 45 days. Measured is the processor's time for each upload of ``Store.commit`` in
-groups of 64, as the committer calls it; first on its own, then while ids of the oldest day are deleted, a slice after
-each commit. Commits do not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
+The database holds the given number of ids. The CPU time of ``Store.commit`` per upload is measured in groups of 64, as
+the committer calls it; first alone, then while ids of the oldest day are deleted, a slice after each commit. Commits do
+not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
 """
 
 import argparse
@@ -88,10 +88,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", metavar="IDS", type=float, nargs="*", default=[0, 1e7])
     add_option(parser)
-    asked, found = parser.parse_args(), []
+    options, found = parser.parse_args(), []
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkout", _hurry)  # after the store has set its own connections up
     print(_line(HEAD))
-    for count in map(int, asked.counts):
+    for count in map(int, options.counts):
         with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as folder:
             path = Path(folder, "dither.db")
             url = f"sqlite:///{path}"
@@ -104,10 +104,10 @@ def main() -> None:
                     runs = [measure(store, 1100, forgetting) for _ in range(3)]
                     processor, longest, p99 = (min(run[place] for run in runs) for place in range(3))
                     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                    told = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
-                    found.append([*told, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
+                    parameters = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
+                    found.append([*parameters, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
                     print(_line(found[-1]), flush=True)
-    write(asked.tables, Table("batch-ids", HEAD, found, words=0))
+    write(options.tables, Table("batch-ids", HEAD, found, words=0))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
+"""How often intervals contain the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
-common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
-those people, the other to the population's. An entry is the mean over the values of a kind. Of an open domain each
-survey asks for strings of its own: a sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart.
+common, four rare and six absent, and their tally from its exact law. The noise interval should contain the shares among
+those people, the other the population's. An entry is the mean over the values of a kind. In an open domain each survey
+asks for strings of its own: a sketch's bias is fixed by its strings, and so is RAPPOR's power to separate them.
 
 Of 1,000 and of 16,384 values, ten are common (4 in 100), 40 rare (5 in 1,000) and nearly all absent, and the second
-interval is held to the population's shares. The support of a listed value is then drawn by itself, in fewer surveys.
+interval should contain the population's shares. The support of a listed value is then drawn by itself, in fewer
+surveys.
 """
 
 import argparse
@@ -80,10 +81,10 @@ def surveyed(mechanism: Mechanism, reports: int, strings: int, rng: np.random.Ge
     """
     labels = tuple(f"{strings}/{value}" for value in range(len(SHARES)))
     people = Population(labels, rng.multinomial(reports, SHARES))
-    found = estimate(mechanism, labels, sample_tally(mechanism, people, rng))
+    result = estimate(mechanism, labels, sample_tally(mechanism, people, rng))
     return (
-        (found.noise_low <= people.shares) & (people.shares <= found.noise_high),
-        (found.low <= SHARES) & (found.high >= SHARES),
+        (result.noise_low <= people.shares) & (people.shares <= result.noise_high),
+        (result.low <= SHARES) & (result.high >= SHARES),
     )
 
 
@@ -108,8 +109,8 @@ def long_coverage(name: str, size: int, reports: int, surveys: int) -> dict[str,
     """Return how often the intervals of a long list hold the shares of the population, by kind."""
     rng, shares, held = np.random.default_rng([SEED, size, reports, *name.encode()]), many_shares(size), np.zeros(size)
     for number in range(surveys):
-        found = long_survey(name, size, reports, number, rng)
-        held += (found.low <= shares) & (found.high >= shares)
+        result = long_survey(name, size, reports, number, rng)
+        held += (result.low <= shares) & (result.high >= shares)
     return {kind: float(held[places].mean()) / surveys for kind, places in MANY_KINDS.items()}
 
 
@@ -117,7 +118,7 @@ def coverage(name: str, reports: int, surveys: int, groups: Collection[str]) -> 
     """Measure groups of a mechanism at a number of reports."""
     held = few_coverage(name, reports, surveys) if set(FEW) & set(groups) else {}
     for group, size in LONG.items():
-        if group in groups and name != "rappor":  # whose long lists have a bench of their own: they say what is found
+        if group in groups and name != "rappor":  # its long lists have a benchmark of their own, of the strings found
             held[group] = long_coverage(name, size, reports, max(2, surveys // MANY[size]))
     return Coverage(name, reports, held)
 
@@ -158,20 +159,18 @@ def main() -> None:
     parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
     parser.add_argument("--part", action="append", choices=PARTS)
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
-    print(
-        f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
-    )
-    parts = asked.part or [*PARTS]
+    print(f"Coverage of 95% intervals in %: {options.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n")
+    parts = options.part or [*PARTS]
     groups = [of for part in parts for of in PARTS[part]]
     print(" " * 39 + "".join(f"{of:>24}" for of in groups))
     print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
     found: list[Coverage] = []
-    for name in asked.mechanism or NAMES[1:]:
-        found += (coverage(name, size, asked.surveys, groups) for size in SIZES)
+    for name in options.mechanism or NAMES[1:]:
+        found += (coverage(name, size, options.surveys, groups) for size in SIZES)
         print(lines(found[-len(SIZES) :]), flush=True)
-    write(asked.tables, *(table(part, found) for part in parts))
+    write(options.tables, *(table(part, found) for part in parts))
 
 
 if __name__ == "__main__":

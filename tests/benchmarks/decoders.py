@@ -1,9 +1,9 @@
-"""How well strings are found in RAPPOR's counts, and how fast: ``python -m tests.benchmarks.decoders``.
+"""Measure how well and how fast strings are found in RAPPOR's counts: ``python -m tests.benchmarks.decoders``.
 
-The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
-few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
-was measured once, and is told beside. L1 errors are of the consistent shares, over all candidates; times are of a
-processor.
+The cases are google/rappor's: cases of 100,000 devices are reported once through the client's randomizer, and all are
+drawn from their exact law several times. The results of that project's R decoder on its own data for the same cases
+were measured once, and are shown beside. L1 errors are of the consistent shares, over all candidates; times are CPU
+times.
 """
 
 import argparse
@@ -76,16 +76,16 @@ def rows_of(case: Case) -> Iterable[Sequence[str]]:
 
 
 def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
-    found = [decoded(case, survey) for survey in surveys]
+    runs = [decoded(case, survey) for survey in surveys]
     true, false, error, covered = np.mean(
-        [judged(*pair) for pair in zip(surveys, (f for _, f in found), strict=True)], axis=0
+        [judged(*pair) for pair in zip(surveys, (f for _, f in runs), strict=True)], axis=0
     )
-    seconds = median(took for took, _ in found)
+    seconds = median(took for took, _ in runs)
     return case.name, label, f"{seconds:.3f} s", f"{true:.1f}", f"{false:.1f}", f"{error:.3f}", f"{covered:.0f}"
 
 
 def large(candidates: int) -> None:
-    """Print what a list of so many candidates takes of a processor and of memory, in 64 cohorts of 128 bits."""
+    """Print the processor time and memory that decoding a list of candidates takes, in 64 cohorts of 128 bits."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0)
     start = time.process_time()
     marks = marks_of(tuple(f"string {number}" for number in range(candidates)), mechanism.cohorts, mechanism.bits, 2)
@@ -107,14 +107,14 @@ def _large(candidates: int) -> list[str]:
     """Return the row of a long list, from a process of its own, and print it."""
     command = [sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)]
     row: list[str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    asked, hashed, took, peak, true, false = row
-    told = f"{hashed} to hash, {took} to decode, {peak} at the peak"
-    print(f"{asked:>9} candidates: {told}; {true} of 100 found, {false} false", flush=True)
+    count, hashed, took, peak, true, false = row
+    costs = f"{hashed} to hash, {took} to decode, {peak} at the peak"
+    print(f"{count:>9} candidates: {costs}; {true} of 100 found, {false} false", flush=True)
     return row
 
 
 def _megabytes() -> float:
-    """Return the peak of this process's memory; getrusage may tell that of whoever started it."""
+    """Return the peak of this process's memory; getrusage may return that of the parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text(encoding="ascii").splitlines()
@@ -123,20 +123,20 @@ def _megabytes() -> float:
 
 
 def main() -> None:
-    """Print the table, and what long lists take."""
+    """Print the table, and the costs of long lists."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables.add_option(parser)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.large:
-        large(asked.large)
+    options = parser.parse_args()
+    if options.large:
+        large(options.large)
         return
     rows = [row for case in CASES for row in rows_of(case)]
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     print("\n".join("  ".join(map(str.ljust, row, widths)) for row in (_HEAD, *rows)), flush=True)
     long = [_large(candidates) for candidates in (10_000, 1_000_000)]
     few = tables.Table("decoders", _HEAD, rows, words=2)
-    tables.write(asked.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
+    tables.write(options.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
 
 
 if __name__ == "__main__":

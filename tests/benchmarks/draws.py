@@ -1,6 +1,6 @@
 """Speed, as ratios within one run: ``python -m tests.benchmarks.draws``, part of ``make bench-speed``.
 
-Each line gives a time of a processor and how many times as long, or as short, as a baseline measured in the same run.
+Each line gives a CPU time and its ratio to a baseline measured in the same run.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def bit_by_bit(bits: int) -> int:
 
 
 def in_a_cohort(mechanism: Mechanism, item: Item) -> bytes:
-    """Return a row, for which a device draws the cohort, too."""
+    """Return a row, including the draw of its cohort."""
     cohort = mechanism.draw_cohort(ENTROPY)
     return Report(cohort, mechanism.randomize(item, ENTROPY, cohort)).encode(mechanism)
 

@@ -2,7 +2,7 @@
 
 Both stand on SQLite with WAL and synchronous=FULL, and are loaded by wrk over 64 connections. "per core" divides by
 the server's own CPU time, so the load generator costs it nothing. Rounds alternate, and each figure is the median of
-its rounds: what else the machine does meanwhile is shared by all. Granian is told beside where it is installed.
+its rounds: other load on the machine is shared by all. Granian is measured, too, if it is installed.
 """
 
 import argparse
@@ -86,14 +86,14 @@ def compare(
         for name, (server, app) in names.items():
             runs[name].append(measure(server, app, TOML, (THEME, rows(THEME, 1, 0)), before=before))
     medians = {name: Run(*map(statistics.median, zip(*some, strict=True))) for name, some in runs.items()}
-    first, told = medians[BASELINE], []
+    first, lines = medians[BASELINE], []
     print(f"{title:44} requests/s          per core        p99 ms")
     for name, (rate, core, p99) in medians.items():
         gains = f"{rate:9,.0f} {rate / first.rate:5.1f}x {core:9,.0f} {core / first.per_core:5.1f}x {p99:9.1f}"
         print(f"  {name:40} {gains}", flush=True)
         per_core = [f"{core:,.0f}", f"{core / first.per_core:.1f}"]
-        told.append([f"{name}; {title}", f"{rate:,.0f}", f"{rate / first.rate:.1f}", *per_core, f"{p99:.1f}"])
-    return medians[RUN].per_core / first.per_core, told
+        lines.append([f"{name}; {title}", f"{rate:,.0f}", f"{rate / first.rate:.1f}", *per_core, f"{p99:.1f}"])
+    return medians[RUN].per_core / first.per_core, lines
 
 
 def main() -> None:
@@ -101,26 +101,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rounds", type=int, nargs="?", default=3)
     add_option(parser)
-    asked = parser.parse_args()
-    rounds: int = asked.rounds
+    options = parser.parse_args()
+    rounds: int = options.rounds
     folding()
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
-        sys.exit(1 if asked.tables else 0)
+        sys.exit(1 if options.tables else 0)
     here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
-    gain, told = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
+    gain, lines = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
     if why_not("cc"):
         print("no slow disk without a C compiler")
     else:
         slow = {name: SERVERS[name] for name in (BASELINE, RUN)}
         with slow_disk() as before:
-            told += compare("the same, every fsync 2 ms slower", slow, rounds, before)[1]
+            lines += compare("the same, every fsync 2 ms slower", slow, rounds, before)[1]
     many = [measure("waitress", None, TOML, (BITS, rows(BITS, 1000, 0))) for _ in range(rounds)]
     rate, core, p99 = map(statistics.median, zip(*many, strict=True))
     many_told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
     print(f"1,000 reports of 128 bits a request: {many_told}")
     print(json.dumps({"gain_per_core": round(gain, 2)}))
-    told.append(
+    lines.append(
         [
             "dither-server run; 1,000 reports of 128 bits a request",
             f"{rate:,.0f}",
@@ -130,10 +130,10 @@ def main() -> None:
             f"{p99:.1f}",
         ]
     )
-    if asked.tables and any(row[1] == "0" for row in told):
+    if options.tables and any(row[1] == "0" for row in lines):
         sys.exit("no table is written, for a server answered nothing")
     head = ("server", "requests/s", "times the first", "per core", "times the first", "p99 ms")
-    write(asked.tables, Table("ingest", head, told))
+    write(options.tables, Table("ingest", head, lines))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""How often intervals of numeric questions hold the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
+"""How often numeric intervals contain the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
 
 Six populations, four privacy losses, three numbers of reports, 64 phases and the usual steps. A run draws people from
-the population and their tally from its exact law. Held are: the mean of the population and, by the noise interval, of
-those who reported; the share below each point (on average, and at the point held worst); seven quantiles together and
-the one held worst. Then the median width of the intervals of the median and the 95th percentile, in percent of the
-range, and the mean Wasserstein-1 distance of the curve from the population, in ten-thousandths of the range.
+the population and their tally from its exact law. The columns say how often the intervals contain: the mean of the
+population and, by the noise interval, of those who reported; the share below each point (on average, and at the worst
+point); seven quantiles together and the worst one. Then come the median width of the intervals of the median and the
+95th percentile, in percent of the range, and the mean Wasserstein-1 distance of the curve from the population, in
+ten-thousandths of the range.
 """
 
 import argparse
@@ -78,7 +79,7 @@ def population(name: str, points: int) -> Floats:
 
 
 def draw(law: Dithered, people: Counts, rng: np.random.Generator) -> Tally:
-    """Return the tally of the reports of so many people at each point, from its exact law."""
+    """Return the tally of the reports of a number of people at each point, from its exact law."""
     d, m = law.phases, law.steps
     phases = rng.multinomial(people, np.full(d, 1 / d))
     cells = np.zeros((d, m + 1), dtype=np.int64)
@@ -101,7 +102,7 @@ def quantiles_in(shares: Floats) -> list[int]:
 
 
 class Run(NamedTuple):
-    """What one run held, and how wide it was."""
+    """Whether the intervals of a run contained the truth, and their widths."""
 
     mean: bool
     noise: bool
@@ -138,12 +139,17 @@ def cells(name: str, epsilon: float, reports: int, runs: int) -> list[str]:
     law = dithered(epsilon)
     shares = population(name, law.points)
     found = [run(law, shares, reports, rng, curve=number < CURVES) for number in range(runs)]
-    cuts = np.mean([one.cuts for one in found], axis=0)
-    quantiles = np.mean([one.quantiles for one in found], axis=0)
-    widths = np.median([one.widths for one in found], axis=0)
-    held = [np.mean([one.mean for one in found]), np.mean([one.noise for one in found]), cuts.mean(), cuts.min()]
+    cuts = np.mean([survey.cuts for survey in found], axis=0)
+    quantiles = np.mean([survey.quantiles for survey in found], axis=0)
+    widths = np.median([survey.widths for survey in found], axis=0)
+    held = [
+        np.mean([survey.mean for survey in found]),
+        np.mean([survey.noise for survey in found]),
+        cuts.mean(),
+        cuts.min(),
+    ]
     held += [quantiles.mean(), quantiles.min()]
-    distance = np.nanmean([one.distance for one in found])
+    distance = np.nanmean([survey.distance for survey in found])
     numbers = [f"{100 * share:.1f}" for share in [*held, *widths]]
     return [name, f"{epsilon}", f"{reports:,}", *numbers, f"{1e4 * distance:.1f}"]
 
@@ -158,16 +164,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     heads = ("population", "eps", "reports", "mean", "noise", "cuts", "worst", "quants", "worst", "w50", "w95", "W1e4")
     print(line(heads))
     rows: list[Sequence[str]] = []
     for epsilon in EPSILONS:
         for reports in SIZES:
             for name in POPULATIONS:
-                rows.append(cells(name, epsilon, reports, asked.runs))
+                rows.append(cells(name, epsilon, reports, options.runs))
                 print(line(rows[-1]), flush=True)
-    write(asked.tables, Table("numeric-coverage", TOLD, rows))
+    write(options.tables, Table("numeric-coverage", TOLD, rows))
 
 
 if __name__ == "__main__":

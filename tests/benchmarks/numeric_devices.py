@@ -1,11 +1,11 @@
-"""How often devices' reports of a number lead to intervals that hold the truth.
+"""Measure how often intervals from devices' reports of a number contain the truth.
 
 ``python -m tests.benchmarks.numeric_devices [--input people.csv --column age --low 0 --high 100] [--seeds N]``
 
 In each run people are drawn with replacement from a column, the rows of a CSV file or made-up ones, and each sends one
-report by the device's own randomizer, from ``KeyedEntropy`` of the run's seed. Held to the truth of the column are the
-95% intervals of the mean, the median and the 95th percentile, as a collector's answer gives them in the metric's unit:
-three true values, how many runs held each, and the median widths in percent of the range.
+report by the device's own randomizer, from ``KeyedEntropy`` of the run's seed. The table is about the 95% intervals of
+the mean, the median and the 95th percentile, as a collector's answer gives them in the metric's unit: three true values
+of the column, how many runs contained each, and the median widths in percent of the range.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _SHARES = (0.5, 0.95)
 
 
 class Column(NamedTuple):
-    """Numbers, the share of people who have each, and the range that is asked for."""
+    """Numbers, the share of people who have each, and the range of the question."""
 
     numbers: Floats
     shares: Floats
@@ -67,7 +67,7 @@ def truth(column: Column) -> Floats:
 
 
 def estimated(metric: Metric, column: Column, reports: int, seed: int) -> NumericEstimate:
-    """Return the estimate of the reports of so many people, drawn from the column with replacement."""
+    """Return the estimate from ``reports`` reports of people, drawn from the column with replacement."""
     people, devices = np.random.SeedSequence(seed).spawn(2)
     rng = np.random.default_rng(people)
     drawn = rng.multinomial(reports, column.shares)
@@ -87,8 +87,8 @@ def run(metric: Metric, column: Column, reports: int, seed: int) -> Floats:
     """Return the intervals of a run, shape (3, 2): of mean, median and 95th percentile."""
     scale, found = Scale.of(metric), estimated(metric, column, reports, seed)
     statistics: list[dict[str, Any]] = [scale.mean(found.mean)]
-    statistics += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
-    return np.array([[one["low"], one["high"]] for one in statistics])
+    statistics += [scale.quantile(quantile, reports) for quantile in found.quantiles(_SHARES)]
+    return np.array([[statistic["low"], statistic["high"]] for statistic in statistics])
 
 
 def read(path: Path, name: str, low: float, high: float) -> Column:
@@ -120,16 +120,16 @@ def main() -> None:
     parser.add_argument("--high", type=float, default=100)
     parser.add_argument("--reports", type=int, default=REPORTS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     columns = MADE_UP
-    if given.input is not None:
-        columns = {given.column: read(given.input, given.column, given.low, given.high)}
+    if options.input is not None:
+        columns = {options.column: read(options.input, options.column, options.low, options.high)}
     heads = "".join(f"{name:>8}" for name in STATISTICS)
     heads += "".join(f"{'held':>7}" for _ in STATISTICS) + "".join(f"{'width':>7}" for _ in STATISTICS)
     print(f"{'column':16}{'eps':>5}{'reports':>10}{'seeds':>7}{heads}")
     for name, column in columns.items():
         for epsilon in EPSILONS:
-            print(line(name, column, epsilon, given.reports, given.seeds))
+            print(line(name, column, epsilon, options.reports, options.seeds))
             sys.stdout.flush()
 
 

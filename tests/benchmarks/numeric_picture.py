@@ -1,4 +1,4 @@
-"""Draw what is estimated of a number beside the truth: ``python -m tests.benchmarks.numeric_picture FILE.svg``.
+"""Draw the estimates of a number beside the truth: ``python -m tests.benchmarks.numeric_picture FILE.svg``.
 
 50,000 made-up people with one report each at ε = 1, by the device's own randomizer from a fixed seed.
 """

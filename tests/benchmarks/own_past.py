@@ -2,9 +2,9 @@
 
 A survey draws 20,000 devices, of which 60% are tried once or twice and 40% stay, over 26 calendar weeks. Answers are
 formed by the rules of ``of`` and reported at the first use after their period; each tally is drawn from the exact law
-of its mechanism, and estimated as the collector does. Intervals are held to the population from which fleets are drawn
-(``survey``), and those from the noise alone to the devices of the survey. Counts of devices are held to the number of
-devices that were in use in the period and before it. Shares of one question are held together: their mean is shown.
+of its mechanism, and estimated as in the collector. Intervals should contain the values of the population from which
+fleets are drawn (``survey``), and those from the noise alone the values of the devices of the survey. Counts of devices
+should be the number of devices in use in the period and before it. For shares of one question the mean is shown.
 """
 
 import argparse
@@ -117,17 +117,17 @@ class Found(NamedTuple):
 def survey(rng: np.random.Generator, truth: dict[str, float]) -> dict[str, Found]:
     """Draw a fleet, ask it, and return which intervals held."""
     fleet = Fleet.drawn(rng)
-    found = _numbers(fleet, truth, rng) | _steps(fleet, truth, rng)
+    held_by_name = _numbers(fleet, truth, rng) | _steps(fleet, truth, rng)
     weeks = fleet.weeks
     for row in retention_of(METRICS["kept"], fleet, rng):
         if week := row["week"]:
             began = fleet.first < WEEKS - week
             kept = weeks[began, fleet.first[began] + week].mean()
-            found[f"week-{week} retention"] = Found(
+            held_by_name[f"week-{week} retention"] = Found(
                 bool(row["low"] <= truth[f"week {week}"] <= row["high"]),
                 bool(row["noise_low"] <= kept <= row["noise_high"]),
             )
-    return found
+    return held_by_name
 
 
 def retention_of(
@@ -145,7 +145,7 @@ def retention_of(
 
 
 def _numbers(fleet: Fleet, truth: dict[str, float], rng: np.random.Generator) -> dict[str, Found]:
-    """Return what the reports of numbers in the last week say."""
+    """Return the estimates of the numbers reported in the last week."""
     days, uses = _answers(fleet, rng)
     found = {}
     for name, values, most in (("days", days, _WINDOW), ("uses", uses, _MOST_USES)):
@@ -181,11 +181,11 @@ def _steps(fleet: Fleet, truth: dict[str, float], rng: np.random.Generator) -> d
     reporting, _ = _reporting(fleet)
     counts = rng.multinomial(len(reporting), _FURTHEST)
     metric = METRICS["step"]
-    found = estimate(metric.mechanism, metric.labels, sample_tally(metric.mechanism, Population(STEPS, counts), rng))
+    result = estimate(metric.mechanism, metric.labels, sample_tally(metric.mechanism, Population(STEPS, counts), rng))
     return {
         f"furthest step: {name}": Found(
-            bool(found.low[place] <= share <= found.high[place]),
-            bool(found.noise_low[place] <= counts[place] / counts.sum() <= found.noise_high[place]),
+            bool(result.low[place] <= share <= result.high[place]),
+            bool(result.noise_low[place] <= counts[place] / counts.sum() <= result.noise_high[place]),
         )
         for place, (name, share) in enumerate(zip(STEPS, _FURTHEST, strict=True))
     }
@@ -208,7 +208,7 @@ def truths(rng: np.random.Generator, fleets: int = 100) -> dict[str, float]:
     """Return the population's values: of retention exactly, of means from this many fleets, which are others."""
     known = {f"week {week}": _kept(week) for week in (1, 4, 12)}
     answers = [_answers(Fleet.drawn(rng), rng) for _ in range(fleets)]
-    days, uses = (np.concatenate([one[place] for one in answers]) for place in (0, 1))
+    days, uses = (np.concatenate([answer[place] for answer in answers]) for place in (0, 1))
     return known | {"days": float(days.mean()), "uses": float(uses.mean())}
 
 
@@ -272,7 +272,7 @@ def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Gene
     """Return how exactly week-4 retention is known of 2,000 devices that began in ``spread`` weeks.
 
     Devices went on to begin in the same number a week. Without "0" among the values, the number of devices that are
-    back is divided by the exact number of those that began, which another metric counts that a device answers once.
+    back is divided by the exact number of devices that began, which a metric counts that a device answers once.
     """
     listed = ", ".join(f'"{value}"' for value in values)
     metric = parse_metrics(
@@ -298,10 +298,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     add_option(parser)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rng = np.random.default_rng(SEED)
     truth, held = truths(rng), defaultdict[str, list[Found]](list)
-    for _ in range(given.surveys):
+    for _ in range(options.surveys):
         for name, found in survey(rng, truth).items():
             held[name.partition(":")[0]].append(found)
     rows = [[name, *(f"{100 * share:.1f}" for share in np.array(found).mean(axis=0))] for name, found in held.items()]
@@ -318,7 +318,7 @@ def main() -> None:
     )
     for table in tables:
         print(table.markdown())
-    write(given.tables, *tables)
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

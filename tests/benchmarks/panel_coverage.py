@@ -1,9 +1,9 @@
-"""How often intervals hold if people report again: ``python -m tests.benchmarks.panel_coverage [--surveys N]``.
+"""Measure how often intervals hold if people report again: ``python -m tests.benchmarks.panel_coverage [--surveys N]``.
 
 A thousand devices and 30 days. They all report every day and keep their answer; or each reports on 30% of the days; or
-they all have another answer every day. Held are four shares, by the interval of the population and by that of those who
-reported (weighed by their reports), and of a number its mean, its shares below points and its median, in a fifth of the
-surveys. The last column holds the shares to intervals as of 30,000 different people.
+they all have another answer every day. The table says how often intervals contain four shares, of the population and of
+those who reported (weighed by their reports), and of a number its mean, its shares below points and its median, in a
+fifth of the surveys. The last column is for intervals that take the reports for those of 30,000 different people.
 """
 
 import argparse
@@ -50,7 +50,7 @@ HABITS = (
 def reported(
     mechanism: Mechanism,
     values: Panel,
-    asked: NDArray[np.bool_],
+    reports: NDArray[np.bool_],
     marked: Callable[[Panel, Panel], Panel],
     rng: np.random.Generator,
 ) -> Tally:
@@ -69,9 +69,9 @@ def reported(
     if chain.permanent:
         kept = lied(np.tile(np.arange(cells), (DEVICES, 1)), float(chain.permanent.truth))
         symbols = np.take_along_axis(kept, symbols, axis=1)
-    places = (cohorts * cells + lied(symbols, float(chain.instant.truth)))[asked]
+    places = (cohorts * cells + lied(symbols, float(chain.instant.truth)))[reports]
     counts = np.bincount(places, minlength=mechanism.cohorts * cells).reshape(mechanism.cohorts, cells)
-    return Tally(counts.sum(axis=1), counts, Repeats(tuple(asked.sum(axis=0).tolist())))
+    return Tally(counts.sum(axis=1), counts, Repeats(tuple(reports.sum(axis=0).tolist())))
 
 
 def answers(shares: NDArray[np.float64], habit: Habit, rng: np.random.Generator) -> tuple[Panel, NDArray[np.bool_]]:
@@ -85,14 +85,14 @@ def shares_held(mechanism: Mechanism, habit: Habit, surveys: int) -> NDArray[np.
     rng, held = np.random.default_rng(SEED), np.zeros(3)
     labels = tuple("abcd")
     for _ in range(surveys):
-        values, asked = answers(SHARES, habit, rng)
-        tally = reported(mechanism, values, asked, lambda value, _: value, rng)
-        among = np.bincount(values[asked], minlength=len(SHARES)) / asked.sum()
-        found = estimate(mechanism, labels, tally)
+        values, reports = answers(SHARES, habit, rng)
+        tally = reported(mechanism, values, reports, lambda value, _: value, rng)
+        among = np.bincount(values[reports], minlength=len(SHARES)) / reports.sum()
+        result = estimate(mechanism, labels, tally)
         naive = estimate(mechanism, labels, Tally(tally.reports, tally.counts, DISTINCT))
         held += [
-            np.mean((found.low <= SHARES) & (found.high >= SHARES)),
-            np.mean((found.noise_low <= among) & (found.noise_high >= among)),
+            np.mean((result.low <= SHARES) & (result.high >= SHARES)),
+            np.mean((result.noise_low <= among) & (result.noise_high >= among)),
             np.mean((naive.low <= SHARES) & (naive.high >= SHARES)),
         ]
     return held / surveys
@@ -107,8 +107,8 @@ def numbers_held(mechanism: DitheredResponse, habit: Habit, surveys: int) -> NDA
     mean, median = float(shares @ np.arange(size)) / (size - 1), int(np.argmax(np.cumsum(shares) >= 0.5))
     rng, held, points = np.random.default_rng(SEED), np.zeros(2), np.zeros(size - 1)
     for _ in range(surveys):
-        values, asked = answers(shares, habit, rng)
-        tally = reported(mechanism, values, asked, lambda value, phase: (value + phase) // phases, rng)
+        values, reports = answers(shares, habit, rng)
+        tally = reported(mechanism, values, reports, lambda value, phase: (value + phase) // phases, rng)
         found, cuts = mean_of(law, tally), law.cuts(tally, 0.95)
         (half,) = quantiles_of(cuts, shares, (0.5,))
         points += (cuts.low[1:-1] <= below) & (cuts.high[1:-1] >= below)
@@ -122,12 +122,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
+    options, rows = parser.parse_args(), []
     for epsilon, permanent in EPSILONS:
         choice = RandomizedResponse.calibrate(len(SHARES), epsilon, permanent)
         number = DitheredResponse.calibrate(None, epsilon, permanent, resolution=8)
         for habit in HABITS:
-            held, numbers = shares_held(choice, habit, asked.surveys), numbers_held(number, habit, asked.surveys // 5)
+            held, numbers = (
+                shares_held(choice, habit, options.surveys),
+                numbers_held(number, habit, options.surveys // 5),
+            )
             figures = [f"{100 * one:.1f}" for one in (*held[:2], *numbers, held[2])]
             rows.append([f"{epsilon:g}", "-" if permanent is None else f"{permanent:g}", habit.words, *figures])
             print(*rows[-1], sep="  ", flush=True)
@@ -143,7 +146,7 @@ def main() -> None:
         "median",
         "as of different people",
     ]
-    write(asked.tables, Table("coverage-panels", head, rows, words=3))
+    write(options.tables, Table("coverage-panels", head, rows, words=3))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--plans N] [--surveys N]``.
+"""Measure whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--plans N] [--surveys N]``.
 
-A plan of a kind is drawn at random: its ε, its size, and what is wanted. As many people as ``dither-sim plan`` asks for
-are drawn from a population at the share that is planned for, their reports from the exact law, and the survey is
-estimated as the collector does. The promise is that the estimate is as near to the truth as was wanted and the half of
-its interval is no wider, too; of strings, that the string is found. A row has the part of
-all surveys that kept it, of the plan that did least often and of all, and the part that was promised.
+A plan of a kind is drawn at random: its ε, its size, and its aim. The number of people that ``dither-sim plan`` asks
+for is drawn from a population with the planned share, their reports from the exact law, and the survey is estimated as
+in the collector. The promise is that the error of the estimate and half of its interval are at most the planned error;
+of strings, that the string is found. A row has the promised part of surveys, and the parts that kept the promise: for
+the worst plan, and for all.
 """
 
 import argparse
@@ -72,8 +72,8 @@ def choice(rng: np.random.Generator, size: int | None = None) -> Planned:
 
     def survey(rng: np.random.Generator) -> bool:
         people = Population.drawn(numbered(size), shares, users, rng)
-        found = estimate(mechanism, people.labels, sample_tally(mechanism, people, rng), plan.confidence)
-        return _keeps(plan, truth, found.frequency[0], found.low[0], found.high[0])
+        result = estimate(mechanism, people.labels, sample_tally(mechanism, people, rng), plan.confidence)
+        return _keeps(plan, truth, result.frequency[0], result.low[0], result.high[0])
 
     return Planned(survey, plan.confidence)
 
@@ -106,12 +106,14 @@ def selection(rng: np.random.Generator, *, pairs: bool = False) -> Planned:
     def survey(rng: np.random.Generator) -> bool:
         people = Population.drawn(labels, shares, users, rng)
         tally = sample_tally(mechanism, people, rng)
-        found = estimate_sets(mechanism, numbered(size), tally, plan.confidence, at_most=most)
+        result = estimate_sets(mechanism, numbered(size), tally, plan.confidence, at_most=most)
         if not pairs:
-            return _keeps(plan, truth, *(column[two[0]] for column in (found.frequency, found.low, found.high)))
-        (place,) = np.flatnonzero((found.pairs.given == two[0]) & (found.pairs.value == two[1]))
+            return _keeps(plan, truth, *(column[two[0]] for column in (result.frequency, result.low, result.high)))
+        (place,) = np.flatnonzero((result.pairs.given == two[0]) & (result.pairs.value == two[1]))
         return _keeps(
-            plan, truth, *(column[place] for column in (found.pairs.both, found.pairs.both_low, found.pairs.both_high))
+            plan,
+            truth,
+            *(column[place] for column in (result.pairs.both, result.pairs.both_low, result.pairs.both_high)),
         )
 
     return Planned(survey, plan.confidence)
@@ -133,21 +135,21 @@ def mean(rng: np.random.Generator) -> Planned:
 
     def survey(rng: np.random.Generator) -> bool:
         people = Population.drawn(numbered(mechanism.size), shares, users, rng)
-        found = mean_of(law_of(mechanism), sample_tally(mechanism, people, rng), plan.confidence)
-        return _keeps(plan, float(shares @ points), found.estimate, found.low, found.high)
+        result = mean_of(law_of(mechanism), sample_tally(mechanism, people, rng), plan.confidence)
+        return _keeps(plan, float(shares @ points), result.estimate, result.low, result.high)
 
     return Planned(survey, plan.confidence)
 
 
 def quantile(rng: np.random.Generator) -> Planned:
-    """Plan for a quantile of answers that are even over the range; what is printed reaches a point beyond each end."""
+    """Plan for a quantile of uniform answers; the printed interval reaches a point beyond each end."""
     rank = float(rng.uniform(0.1, 0.95))
-    given = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
-    plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **given)
+    aims = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
+    plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **aims)
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
     shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism)
     if users is None:
-        return quantile(rng)  # the grid is coarser than what is wanted: another plan
+        return quantile(rng)  # the grid is coarser than the aim: draw another plan
     people, last = users, mechanism.size - 1
 
     def survey(rng: np.random.Generator) -> bool:
@@ -228,16 +230,16 @@ def main() -> None:
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     parser.add_argument("--kind", action="append", choices=KINDS)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
-    for kind in asked.kind or KINDS:
-        found = run(kind, asked.plans, asked.surveys)
-        parts = [kept / asked.surveys for kept in found.kept]
-        worst = min(range(asked.plans), key=lambda place: parts[place] - found.promised[place])
-        numbers = (found.promised[worst], parts[worst], float(np.mean(found.promised)), float(np.mean(parts)))
-        rows.append([kind, str(asked.plans), *(f"{100 * number:.1f}" for number in numbers)])
+    options, rows = parser.parse_args(), []
+    for kind in options.kind or KINDS:
+        result = run(kind, options.plans, options.surveys)
+        parts = [kept / options.surveys for kept in result.kept]
+        worst = min(range(options.plans), key=lambda place: parts[place] - result.promised[place])
+        numbers = (result.promised[worst], parts[worst], float(np.mean(result.promised)), float(np.mean(parts)))
+        rows.append([kind, str(options.plans), *(f"{100 * number:.1f}" for number in numbers)])
         print("  ".join(rows[-1]), flush=True)
     head = ["kind", "plans", "promised by the worst", "kept by the worst", "promised by all", "kept by all"]
-    write(asked.tables, Table("plans", head, rows))
+    write(options.tables, Table("plans", head, rows))
 
 
 if __name__ == "__main__":

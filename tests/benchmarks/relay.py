@@ -1,8 +1,8 @@
-"""The relay: what one process takes and holds, and what a round costs. ``python -m tests.benchmarks.relay [reports]``.
+"""The rate and storage of a relay process, and the cost of a round. ``python -m tests.benchmarks.relay [reports]``.
 
 wrk sends sealed reports over 64 connections to a relay on SQLite with synchronous=FULL; "per core" divides by its own
-CPU time. Then relays that hold 100,000 reports, and as many as are asked for, forward them to a collector in another
-process that opens nothing: the time is that of the relay and of sockets.
+CPU time. Then relays that hold 100,000 reports, and the number given, forward them to a collector in another process
+that opens nothing: the time is that of the relay and of sockets.
 """
 
 import argparse
@@ -30,27 +30,27 @@ _PAGES = ("page_count", "freelist_count", "page_size")
 
 
 def taken(digits: int) -> list[str]:
-    """Print and return what one relay takes of sealed rows of so many base64 digits."""
+    """Print and return how many sealed rows of a length in base64 digits one relay takes per second."""
     script = str(Path(__file__).with_name("ingest") / "sealed.lua")
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         with running(Path(folder), collector.url) as (url, process):
             until_ready(url)
             command = ["wrk", "-t1", "-c64", f"-d{_SECONDS}s", "-s", script, url, "--", str(THEME), str(digits)]
             before = _cpu_seconds(process.pid)
-            told = json.loads(
+            load = json.loads(
                 subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
             )
             used = _cpu_seconds(process.pid) - before
             peak = _peak(process.pid)
-        assert told["refused"] == 0, told
-        rate = told["requests"] / told["seconds"]
-        core, p99 = f"{told['requests'] / used:,.0f}", f"{told['p99']:.0f}"
+        assert load["refused"] == 0, load
+        rate = load["requests"] / load["seconds"]
+        core, p99 = f"{load['requests'] / used:,.0f}", f"{load['p99']:.0f}"
         print(f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {core} per core, p99 {p99} ms, {peak:.0f} MB")
         return [f"{digits * 3 // 4}", f"{rate:,.0f}", core, p99, f"{peak:.0f}"]
 
 
 def forwarded(reports: int, length: int, pool: int) -> list[str]:
-    """Print and return what a round of so many reports costs, in a process of its own."""
+    """Print and return the cost of a round of ``count`` reports, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         fresh = get_context("spawn")
         measured: Queue[tuple[float, ...]] = fresh.Queue()
@@ -88,7 +88,7 @@ def _round(folder: Path, url: str, reports: int, length: int, pool: int, measure
 
 def _used_bytes(file: Path) -> int:
     with closing(sqlite3.connect(file)) as connection:
-        values = [int(connection.execute(f"PRAGMA {one}").fetchone()[0]) for one in _PAGES]
+        values = [int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in _PAGES]
     return (values[0] - values[1]) * values[2]
 
 
@@ -114,11 +114,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reports", type=int, nargs="*")
     add_option(parser)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     rate = taken(68)
-    forwards = [forwarded(reports, 51, 1) for reports in (100_000, *asked.reports)]
+    forwards = [forwarded(reports, 51, 1) for reports in (100_000, *options.reports)]
     forwards.append(forwarded(20_000, 1139, 3))
-    write(asked.tables, Table("relay", TAKEN, [rate], words=0), Table("relay-rounds", FORWARDED, forwards, words=0))
+    write(options.tables, Table("relay", TAKEN, [rate], words=0), Table("relay-rounds", FORWARDED, forwards, words=0))
 
 
 if __name__ == "__main__":

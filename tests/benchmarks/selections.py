@@ -1,7 +1,7 @@
 """Errors of selections, ours beside others, in one run: ``python -m tests.benchmarks.selections [--runs N]``.
 
 n·Var of the share of one item, averaged over items, measured at 10^6 users of whom each has w of d items at random (or
-half of them, by chance, where there is no limit), and beside it what theory says. Beside ours stand, by theory:
+half of them, by chance, without a limit), and beside it the theory. Others are shown by theory:
 
 - ``eps/d``: each item asked by itself, yes or no, at ε/d;
 - ``1 bit``: one item drawn at random, and asked at the whole ε;
@@ -37,11 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
     add_option(parser)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     header = ("d", "w", "ε", "auto", "measured", "theory", "window", "privset", "eps/d", "1 bit", "pad, sample")
-    rows = [_row(size, most, epsilon, asked.runs) for size, most in CASES for epsilon in EPSILONS]
+    rows = [_row(size, most, epsilon, options.runs) for size, most in CASES for epsilon in EPSILONS]
     print(render(header, rows))
-    write(asked.tables, Table("selections", header, rows, words=0))
+    write(options.tables, Table("selections", header, rows, words=0))
 
 
 def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, .
     noise = [run_set_trial(mechanism, people, USERS, seed)["mse"] for seed in np.random.SeedSequence(7).spawn(runs)]
     measured, error = mean(noise)
     sampled = share * (1 - share)
-    told = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
+    noise_text = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
     window = SetResponse.calibrate(size, epsilon)
     listed = None if most is None else PrivSet.calibrate(size, epsilon, at_most=most)
     return (
@@ -58,7 +58,7 @@ def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, .
         "-" if most is None else str(most),
         f"{epsilon:g}",
         mechanism.name,
-        told,
+        noise_text,
         f"{mechanism.variance(share):.3g}",
         f"{window.variance(share):.3g} (s {window.window})",
         "-" if listed is None else f"{listed.variance(share):.3g} (r {listed.subset})",

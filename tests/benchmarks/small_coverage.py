@@ -1,8 +1,9 @@
-"""How often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
+"""Measure how often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
 
 A survey draws 5 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
-number that few people have high, and strings of which some are not listed. Held are the population's shares of answers,
-of items and of pairs, the average number of items, the mean, and the shares of strings, wherever one is stated.
+number that few people have high, and strings of which some are not listed. The table says how often intervals contain
+the population's shares of answers, items and pairs, the average number of items, the mean, and the shares of strings,
+wherever an interval is stated.
 """
 
 import argparse
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 class _Ends(NamedTuple):
-    """Intervals and what they are to hold, of a kind; those with NaN are not stated."""
+    """Intervals of a kind and the values that they should contain; NaN stands for no interval."""
 
     stated: Floats
     low: Floats
@@ -82,18 +83,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
+    options, rows = parser.parse_args(), []
     for epsilon in EPSILONS:
         for reports in REPORTS:
             rng, held = np.random.default_rng([SEED, int(epsilon), reports]), np.zeros((2, len(KINDS)))
-            for number in range(asked.surveys):
+            for number in range(options.surveys):
                 for kind, ends in enumerate(surveyed(epsilon, reports, number, rng)):
                     stated = np.isfinite(ends.stated)
                     held[:, kind] += ((ends.low <= ends.truth) & (ends.truth <= ends.high) & stated).sum(), stated.sum()
             figures = [f"{100 * one / stated:.1f}" if stated else "-" for one, stated in held.T.tolist()]
             rows.append([f"{epsilon:g}", str(reports), *figures])
             print(*rows[-1], sep="  ", flush=True)
-    write(asked.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
+    write(options.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
 
 
 if __name__ == "__main__":

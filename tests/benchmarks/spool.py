@@ -1,9 +1,10 @@
-"""What a spool costs, to collect and to fold: ``python -m tests.benchmarks.spool [REPORTS ...]``.
+"""Measure the cost of a spool, for collecting and folding: ``python -m tests.benchmarks.spool [REPORTS ...]``.
 
 By default, 10 million reports are folded. Collectors on a spool, on SQLite and on PostgreSQL take one report a request
-in turns, and "per core" divides by the CPU time of all that works for them, PostgreSQL's own processes too. Folded are
-segments as collectors leave them, a tenth of whose batches came to another collector before. Each figure of collecting
-is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own process.
+in turns, and "per core" divides by the CPU time of all processes that work for them, including PostgreSQL's. The folded
+segments are like those of collectors; a tenth of their batches came to another collector before. Each figure of
+collecting is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own
+process.
 """
 
 import argparse
@@ -57,7 +58,7 @@ ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
 
 @contextmanager
 def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
-    """What collectors may count into: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
+    """Yield the backends of collectors: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
     spooling = {"DITHER_SPOOL": f"{folder}/spool", "DITHER_DB": f"sqlite:///{folder}/counts.db"}
     found = {ON_SPOOL: Behind(spooling), ON_SQLITE: Behind()}
     with server() as url:
@@ -85,13 +86,13 @@ def collecting(rounds: int) -> tuple[float, tables.Table]:
         medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
         size, count = _segments(Folder(Path(folder, "spool")))
     print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
-    first, told = medians[ON_SQLITE], []
+    first, table = medians[ON_SQLITE], []
     for name, (rate, core, p99) in medians.items():
         row = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}", f"{p99:.1f}"]
         print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
-        told.append([name, *row])
+        table.append([name, *row])
     print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, told)
+    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, table)
 
 
 def _segments(place: Folder) -> tuple[int, int]:
@@ -128,12 +129,12 @@ def write(what: tuple[Folder, Metric, int, int]) -> float:
 
 
 class Fold(NamedTuple):
-    """What the command took: seconds of the wall and of CPU, its most memory in MB, and what it told."""
+    """Cost of the command: seconds of wall clock and CPU, peak memory in MB, and its report."""
 
     wall: float
     cpu: float
     memory: float
-    told: Mapping[str, int]
+    report: Mapping[str, int]
 
 
 def fold(spool: Path, folder: Path) -> Fold:
@@ -142,16 +143,16 @@ def fold(spool: Path, folder: Path) -> Fold:
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(folder)) as process:
         assert process.stdout is not None
-        told = json.loads(process.stdout.read())
+        report = json.loads(process.stdout.read())
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     wall = time.perf_counter() - start
-    return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, told)
+    return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, report)
 
 
 def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
-    """Print and return what it takes to fold so many batches of a report each, and how many a second of CPU folds."""
+    """Print and return the cost of folding ``count`` batches of one report each, and the batches per second of CPU."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
         folder, place = Path(name), Folder(Path(name, "spool"))
         with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
@@ -163,22 +164,22 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
             ordering = sum(pool.map(write, [(place, metric, number, part) for number, part in enumerate(parts)]))
         size, _ = _segments(place)
         took = fold(place.folder, folder)
-        remembered = sum(one.stat().st_size for one in (place.folder / "ids").rglob("*.ids"))
+        remembered = sum(path.stat().st_size for path in (place.folder / "ids").rglob("*.ids"))
     repeated = sum(part // REPEATED for part in parts[1:])
     counted = {"batches": count - repeated, "repeated": repeated, "conflicts": 0}
-    assert took.told.items() >= counted.items(), took.told
+    assert took.report.items() >= counted.items(), took.report
     print(f"{count:,} reports of {metric.mechanism.row_bytes} bytes in {len(parts)} segments, {repeated:,} came twice")
     print(f"  in a segment   {size / count:9.1f} bytes a report, {1e6 * ordering / count:.2f} µs to put in order")
     print(f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, {took.wall:.1f} s of wall")
     print(f"  most memory    {took.memory:9,.0f} MB")
-    print(f"  remembered     {remembered / took.told['batches']:9.1f} bytes an id", flush=True)
-    told = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{remembered / took.told['batches']:.1f}"]
+    print(f"  remembered     {remembered / took.report['batches']:9.1f} bytes an id", flush=True)
+    costs = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{remembered / took.report['batches']:.1f}"]
     width = f"{metric.mechanism.row_bytes}"
-    return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *told]
+    return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *costs]
 
 
 def remembering(of_day: int, batches_each: int) -> None:
-    """Print what it takes to look a bucket's batches up among the ids of 45 days, of so many each."""
+    """Print the cost of looking a bucket's batches up among the ids of 45 days with ``of_day`` ids each."""
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
         place = Folder(Path(name))
@@ -192,9 +193,9 @@ def remembering(of_day: int, batches_each: int) -> None:
             start = time.process_time()
             fold_bucket([records], known, mechanisms)
             times.append(time.process_time() - start)
-    asked = DAYS * of_day
-    rate = asked / (times[1] - times[0]) / 1e6
-    print(f"{batches_each:,} batches looked up among {asked:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
+    known_ids = DAYS * of_day
+    rate = known_ids / (times[1] - times[0]) / 1e6
+    print(f"{batches_each:,} batches looked up among {known_ids:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
 
 
 def main() -> None:
@@ -203,16 +204,16 @@ def main() -> None:
     parser.add_argument("counts", metavar="REPORTS", type=float, nargs="*", default=[1e7])
     parser.add_argument("--rounds", type=int, default=3)
     tables.add_option(parser)
-    asked = parser.parse_args()
-    counts, figures, told = [int(count) for count in asked.counts], {}, []
+    options = parser.parse_args()
+    counts, figures, written = [int(count) for count in options.counts], {}, []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
-        if asked.tables:
+        if options.tables:
             sys.exit(1)
     else:
-        gain, table = collecting(asked.rounds)
+        gain, table = collecting(options.rounds)
         figures["gain_per_core"] = round(gain, 2)
-        told.append(table)
+        written.append(table)
     folds = []
     for count in counts:
         rate, row = folding(THEME, count)
@@ -222,7 +223,7 @@ def main() -> None:
     for each in (200_000, 8_000):
         remembering(200_000, each)
     print(json.dumps(figures))
-    tables.write(asked.tables, *told, tables.Table("fold", FOLDED, folds, words=0))
+    tables.write(options.tables, *written, tables.Table("fold", FOLDED, folds, words=0))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Strings found, ours beside PEM and RAPPOR, in one run: ``python -m tests.benchmarks.string_peers [--runs N]``.
 
 People hold 100,000 random strings of 12 characters of 40 (the end is one of them) by Zipf's law of exponent 1.1, and
-are drawn anew in each run. Compared are, at the same ε of the one report of each device:
+are drawn afresh in each run. These are compared, at the same ε of the one report of each device:
 
 - ``rappor`` and ``list``: RAPPOR and ours, which look for the same candidates, the most frequent strings (``--short``);
 - ``long list``: ours, with a list of ``--candidates`` strings, those held among them;
@@ -38,7 +38,7 @@ EPSILONS = (1.0, 2.0, 4.0)
 
 
 class _Line(NamedTuple):
-    """What one method found in one run, and how long it took."""
+    """The strings that a method found in a run, and its time."""
 
     recalls: tuple[float, float, float]
     f1: float
@@ -48,7 +48,7 @@ class _Line(NamedTuple):
 
 
 class _People(NamedTuple):
-    """Who holds what in a run: ``codes`` are the strings as numbers in base 40, for PEM."""
+    """The strings that users hold in a run: ``codes`` are the strings as numbers in base 40, for PEM."""
 
     labels: tuple[str, ...]
     codes: Codes
@@ -69,25 +69,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--candidates", type=int, default=1_000_000)
     parser.add_argument("--short", type=int, default=10_000)
     add_option(parser)
-    chosen = parser.parse_args(arguments)
-    labels = made_up(chosen.held, QUESTION.characters, LENGTH)
+    options = parser.parse_args(arguments)
+    labels = made_up(options.held, QUESTION.characters, LENGTH)
     codes = _codes(labels)
     shares = zipf(len(labels), 1.1) / zipf(len(labels), 1.1).sum()
-    candidates = listed(labels, max(chosen.candidates, len(labels)))
-    told: list[tuple[str, ...]] = []
-    for users in map(int, chosen.users):
+    candidates = listed(labels, max(options.candidates, len(labels)))
+    rows: list[tuple[str, ...]] = []
+    for users in map(int, options.users):
         for epsilon in EPSILONS:
             runs: dict[str, list[_Line]] = {}
-            for seed in np.random.SeedSequence(20261122).spawn(chosen.runs):
+            for seed in np.random.SeedSequence(20261122).spawn(options.runs):
                 rng = np.random.default_rng(seed)
                 people = _People(labels, codes, shares, rng.multinomial(users, shares))
-                for name, line in _methods(people, epsilon, candidates, chosen.short, rng):
+                for name, line in _methods(people, epsilon, candidates, options.short, rng):
                     runs.setdefault(name, []).append(line)
-            print(f"\n{users:,} users, ε = {epsilon:g}, {chosen.runs} run(s)")
+            print(f"\n{users:,} users, ε = {epsilon:g}, {options.runs} run(s)")
             cells = [_cells(name, lines) for name, lines in runs.items()]
             print(render(_HEADER, cells), flush=True)
-            told += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
-    write(chosen.tables, Table("string-peers", ("users", "ε", *_HEADER), told, words=3))
+            rows += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
+    write(options.tables, Table("string-peers", ("users", "ε", *_HEADER), rows, words=3))
 
 
 _HEADER = ("method", "top 8", "top 16", "top 32", "F1 of 16", "found", "false", "seconds")
@@ -125,16 +125,16 @@ def _timed(
 ) -> _Line:
     tally = sample_tally(mechanism, people, rng)
     start = time.process_time()
-    found = found_in(mechanism, tally, sought)
-    return _line(people, found, time.process_time() - start)
+    strings = found_in(mechanism, tally, sought)
+    return _line(people, strings, time.process_time() - start)
 
 
 def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generator) -> _Line:
     start = time.process_time()
-    found = PrefixExtending(64, epsilon, step).discover(people.codes, people.counts, rng)
+    strings = PrefixExtending(64, epsilon, step).discover(people.codes, people.counts, rng)
     seconds = time.process_time() - start
     names = dict(zip(people.codes.tolist(), people.labels, strict=True))
-    labels = tuple(names.get(code, f"ghost {code}") for code in found.codes.tolist())
+    labels = tuple(names.get(code, f"ghost {code}") for code in strings.codes.tolist())
     nothing = np.zeros(len(labels))
     return _line(Population(people.labels, people.counts), Found(labels, nothing, nothing), seconds)
 

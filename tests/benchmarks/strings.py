@@ -1,15 +1,15 @@
-"""How well strings are found that nobody listed when the app was shipped: ``python -m tests.benchmarks.strings``.
+"""How well strings are found that nobody listed when the app shipped: ``python -m tests.benchmarks.strings``.
 
-Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` shows
-only that they come out):
+Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` is a
+quick test):
 
 - a sketch and a list of a million strings, of which 100,000 are held;
 - a discovery: words of 12 characters of 39, drawn at random, and words of Python's own library;
 - the users that a sketch and RAPPOR need to find as many of the most frequent strings on a list of ten thousand.
 
-Told are the share of the most frequent 8, 16 and 32 that is found, how many are found, the share of these that nobody
-holds (mean over the runs, and its standard error), the share of intervals that miss, and the seconds of a processor
-that an estimate took, hashing of the list apart.
+The columns are the share found of the most frequent 8, 16 and 32, the number of found strings, the share of these that
+nobody holds (mean over the runs, and its standard error), the share of intervals that miss, and the CPU seconds of an
+estimate without hashing the list.
 """
 
 import argparse
@@ -61,7 +61,7 @@ SMALL = Sizes(1, 50, 200, ((2_000, 4.0),), 1, 20, 30, (4.0,))
 
 
 class Found(NamedTuple):
-    """What one run found: the places of the strings (-1: held by nobody), which intervals missed, and the seconds."""
+    """Findings of a run: places of the strings (-1: held by nobody), which intervals missed, and the seconds."""
 
     places: Sequence[int]
     missed: Sequence[bool]
@@ -69,7 +69,7 @@ class Found(NamedTuple):
 
 
 def zipf(size: int) -> Floats:
-    """Return the shares of so many strings."""
+    """Return the shares of a number of strings."""
     weights = np.arange(1.0, size + 1) ** -1.1
     return np.asarray(weights / weights.sum())
 
@@ -80,13 +80,13 @@ def looked_up(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, use
     people = Population.drawn(labels[: len(shares)], shares, users, rng)
     tally = sample_tally(mechanism, people, rng)
     start = time.process_time()
-    told = estimate(mechanism, labels, tally)
+    result = estimate(mechanism, labels, tally)
     seconds = time.process_time() - start
-    assert told.found is not None
-    places = np.flatnonzero(told.found)
+    assert result.found is not None
+    places = np.flatnonzero(result.found)
     truth = np.where(places < len(shares), shares[np.minimum(places, len(shares) - 1)], 0.0)
     held = [place if place < len(shares) and people.counts[place] else -1 for place in places.tolist()]
-    return Found(held, ((truth < told.low[places]) | (truth > told.high[places])).tolist(), seconds)
+    return Found(held, ((truth < result.low[places]) | (truth > result.high[places])).tolist(), seconds)
 
 
 def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats, users: int, seed: int) -> Found:
@@ -96,12 +96,12 @@ def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats
     tally = sample_tally(mechanism, people, rng)
     spelling = Spelling(bytes(range(1, len(ALPHABET) + 1)), bytes((0, len(ALPHABET) + 1)))
     start = time.process_time()
-    told = discover(mechanism, spelling, tally)
+    result = discover(mechanism, spelling, tally)
     seconds = time.process_time() - start
     where = {item: place for place, item in enumerate(items) if people.counts[place]}
-    places = [where.get(item, -1) for item in told.items]
+    places = [where.get(item, -1) for item in result.items]
     truth = np.array([shares[place] if place >= 0 else 0.0 for place in places])
-    return Found(places, ((truth < told.low) | (truth > told.high)).tolist(), seconds)
+    return Found(places, ((truth < result.low) | (truth > result.high)).tolist(), seconds)
 
 
 def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
@@ -120,18 +120,18 @@ def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
 
 
 def lists(sizes: Sizes) -> Iterator[Row]:
-    """Yield what a list of a million finds."""
+    """Yield the rows of lists of up to a million."""
     labels = tuple(f"string-{place}" for place in range(sizes.listed))
     for users, epsilon in sizes.surveys:
         sketch = ProjectiveSketch.calibrate(None, epsilon)
         buckets_of(labels, sketch.rows, sketch.buckets)
-        found = [looked_up(sketch, labels, zipf(sizes.held), users, seed) for seed in range(sizes.runs)]
-        yield cells("list", epsilon, users, found)
+        runs = [looked_up(sketch, labels, zipf(sizes.held), users, seed) for seed in range(sizes.runs)]
+        yield cells("list", epsilon, users, runs)
 
 
 @cache
 def random_words(held: int) -> tuple[tuple[bytes, ...], Floats]:
-    """Return so many random words with Zipf's shares."""
+    """Return random words with Zipf's shares."""
     drawn = np.random.default_rng(SEED).integers(1, len(ALPHABET) + 1, (held, LENGTH)).astype(np.uint8)
     items = tuple(dict.fromkeys(bytes(row) for row in drawn))
     return items, zipf(len(items))
@@ -150,12 +150,12 @@ def library_words() -> tuple[tuple[bytes, ...], Floats]:
 
 
 def discoveries(sizes: Sizes) -> Iterator[Row]:
-    """Yield what is discovered."""
+    """Yield the rows of discoveries."""
     for name, (items, shares) in (("random", random_words(sizes.held)), ("library", library_words())):
         for users, epsilon in sizes.surveys:
             sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
-            found = [discovered(sketch, items, shares, users, seed) for seed in range(sizes.runs)]
-            yield cells(name, epsilon, users, found)
+            runs = [discovered(sketch, items, shares, users, seed) for seed in range(sizes.runs)]
+            yield cells(name, epsilon, users, runs)
 
 
 def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...], held: int, runs: int) -> int:
@@ -174,7 +174,7 @@ def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...], held: int, r
 
 
 def beside_rappor(sizes: Sizes) -> Iterator[Row]:
-    """Yield the users that each needs."""
+    """Yield the users that each method needs."""
     labels = tuple(f"string-{place}" for place in range(sizes.few_listed))
     for epsilon in sizes.epsilons:
         rivals: dict[str, Callable[[float], Mechanism]] = {
@@ -198,7 +198,7 @@ _WIDTHS = ("10", ">5", ">12", ">7", ">7", ">7", ">8", ">8", ">7", ">8", ">8")
 _FEW_WIDTHS = ("26", ">5", ">6", ">12", ">12")
 
 _TOLD = {"": "of", "eps": "ε", "bytes": "bytes a report", "+-": "standard error", "s": "s of CPU"}
-"""Heads that the documentation has for those that are printed."""
+"""Heads of columns in the documentation, by the printed ones."""
 
 PARTS = {
     "lists": (lists, HEAD, _WIDTHS),
@@ -214,16 +214,16 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--small", action="store_true", help="few strings and users, once")
     add_option(parser)
-    given = parser.parse_args()
-    sizes = SMALL if given.small else Sizes()
-    sizes = replace(sizes, runs=given.runs or sizes.runs)
-    told = []
-    for name in given.part or PARTS:
+    options = parser.parse_args()
+    sizes = SMALL if options.small else Sizes()
+    sizes = replace(sizes, runs=options.runs or sizes.runs)
+    tables = []
+    for name in options.part or PARTS:
         part, head, widths = PARTS[name]
         print("".join(map(format, head, widths)), flush=True)
         heads = [_TOLD.get(word, word) for word in head]
-        told.append(Table(f"strings-{name}", heads, list(part(sizes))))
-    write(given.tables, *told)
+        tables.append(Table(f"strings-{name}", heads, list(part(sizes))))
+    write(options.tables, *tables)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Tables as the documentation's pages include them: each benchmark writes its own with ``--tables FOLDER``.
 
 A file holds one table in Markdown and, below it, when, by which command and on what machine it was measured. A run
-writes its files when all is measured, each of them at once: one that fails leaves what was there.
+writes its files when all is measured, each of them at once: a failing benchmark leaves the files as they were.
 """
 
 import argparse
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that ``write`` obeys."""
+    """Add the option that ``write`` takes."""
     parser.add_argument(
         OPTION, type=Path, metavar="FOLDER", help="write what the documentation includes to this folder"
     )
@@ -71,17 +71,17 @@ def caption(command: str) -> str:
 
 
 def _processor() -> str:
-    """Return what the processor calls itself."""
+    """Return the name of the processor."""
     known = Path("/proc/cpuinfo")
     text = known.read_text(encoding="utf-8", errors="replace") if known.exists() else ""
-    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.machine()
+    match = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.machine()
 
 
 def _command(arguments: Sequence[str]) -> str:
     """Return the command of this process, without the option that has the tables written."""
     spec = sys.modules["__main__"].__spec__
     assert spec is not None, "a benchmark is run by python -m"
-    asked = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    asked.add_argument(OPTION)
-    return shlex.join(["python", "-m", spec.name, *asked.parse_known_args(arguments)[1]])
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(OPTION)
+    return shlex.join(["python", "-m", spec.name, *parser.parse_known_args(arguments)[1]])

@@ -89,15 +89,15 @@ def main() -> None:
     """Print the table, and write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
+    options, rows = parser.parse_args(), []
     for name, measure in cases():
-        found = measure()
-        seen = found[np.isfinite(found)]
-        days = f"{np.median(seen):.0f}" if len(seen) > len(found) / 2 else "-"
-        rows.append([*name.split("; "), str(len(seen)), f"{(found <= 28).sum()}", days])
+        figures = measure()
+        seen = figures[np.isfinite(figures)]
+        days = f"{np.median(seen):.0f}" if len(seen) > len(figures) / 2 else "-"
+        rows.append([*name.split("; "), str(len(seen)), f"{(figures <= 28).sum()}", days])
         print(*rows[-1], sep="  ", flush=True)
     head = ["ε", "share, %", "change, points", "people", "alarms in 200 days", "in 28 days", "median day"]
-    write(asked.tables, Table("watched", head, rows, words=4))
+    write(options.tables, Table("watched", head, rows, words=4))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Measure weighted estimates: what bias they remove, and how often their intervals hold.
+"""Measure the bias that weighted estimates remove, and how often their intervals hold.
 
-People of declared strata differ in their answers and in how often they opt in, by 8 points of the first value or a like
-part of a range.
+People of declared strata differ in their answers and in how often they opt in, by 8 points of the first value, or by a
+similar part of a range.
 """
 
 import argparse
@@ -117,11 +117,11 @@ def shares(setting: Setting, reports: int, surveys: int, seed: int, periods: int
     raw, weighted, held, width = [], [], [], []
     for _ in range(surveys):
         weighting, whole = survey(setting, answers, reports, rng, periods)
-        found = weighted_shares(mechanism, labels, weighting, 0.05)
+        result = weighted_shares(mechanism, labels, weighting, 0.05)
         raw.append(debiased(mechanism, labels, whole).frequency[0])
-        weighted.append(found["weighted"][0])
-        held.append((found["weighted_low"] <= truth) & (truth <= found["weighted_high"]))
-        width.append(found["weighted_high"][0] - found["weighted_low"][0])
+        weighted.append(result["weighted"][0])
+        held.append((result["weighted_low"] <= truth) & (truth <= result["weighted_high"]))
+        width.append(result["weighted_high"][0] - result["weighted_low"][0])
     off = np.array(weighted) - truth[0]
     return Measured(
         float(np.mean(raw) - truth[0]),
@@ -144,10 +144,10 @@ def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: 
     weighted, held, width = [], [], []
     for _ in range(surveys):
         weighting, _whole = survey(setting, answers, reports, rng)
-        found = weighted_number(law, weighting, 0.95)
-        (middle,) = found.quantiles([0.5])
+        result = weighted_number(law, weighting, 0.95)
+        (middle,) = result.quantiles([0.5])
         value, low, high = (
-            (found.mean.estimate, found.mean.low, found.mean.high)
+            (result.mean.estimate, result.mean.low, result.mean.high)
             if statistic == "mean"
             else tuple(place / (law.points - 1) for place in (middle.point, middle.low, middle.high))
         )
@@ -171,7 +171,7 @@ NUMBER = 'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = {}'
 
 
 def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
-    """Yield every case of the table: its name, and what measures it."""
+    """Yield every case of the table: its name, and the function that measures it."""
     for name, raked in (("platform", False), ("platform and channel, raked", True)):
         for epsilon in (1, 4):
             for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):
@@ -196,14 +196,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=2_000)
     add_option(parser)
-    asked, rows = parser.parse_args(), []
-    for name, measure in cases(asked.surveys):
+    options, rows = parser.parse_args(), []
+    for name, measure in cases(options.surveys):
         one = measure()
         figures = (100 * one.raw, 100 * one.weighted, 100 * one.error, 100 * one.coverage)
         rows.append([*name.split("; "), *(f"{figure + 0.0:.2f}" for figure in figures[:3]), f"{figures[3]:.1f}"])
         print(*rows[-1], sep="  ", flush=True)
     head = ["estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage"]
-    write(asked.tables, Table("coverage-weighted", head, rows, words=4))
+    write(options.tables, Table("coverage-weighted", head, rows, words=4))
 
 
 if __name__ == "__main__":

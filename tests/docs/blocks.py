@@ -56,8 +56,8 @@ class Block:
     @property
     def name(self) -> str:
         """The file that it is written to; "" if it is none."""
-        found = _COMMENTED.fullmatch(self.text.partition("\n")[0].rstrip())
-        name = next(filter(None, found.groups())) if found else ""
+        match = _COMMENTED.fullmatch(self.text.partition("\n")[0].rstrip())
+        name = next(filter(None, match.groups())) if match else ""
         return name if _FILE.fullmatch(name) else ""
 
     @property
@@ -72,16 +72,16 @@ def blocks_of(page: str) -> list[Block]:
     last_end = 0
     lines = page.splitlines()
     for block, begin, end in _fenced(lines):
-        told = _told(block, "\n".join(lines[last_end:begin]))
+        described = _described(block, "\n".join(lines[last_end:begin]))
         last_end = end + 1
-        if not told.is_output:
-            found.append(told)
-        elif not found or not found[-1].runs or found[-1].output or told.language != "text":
+        if not described.is_output:
+            found.append(described)
+        elif not found or not found[-1].runs or found[-1].output or described.language != "text":
             raise PageError(
-                f"line {told.line}: an output is a text block directly below the sh or python block that prints it"
+                f"line {described.line}: an output is a text block directly below the sh or python block that prints it"
             )
         else:
-            found[-1] = replace(found[-1], output=told)
+            found[-1] = replace(found[-1], output=described)
     return found
 
 
@@ -110,7 +110,7 @@ def _fenced(lines: list[str]) -> Iterator[tuple[Block, int, int]]:
         place = end + 1
 
 
-def _told(block: Block, above: str) -> Block:
+def _described(block: Block, above: str) -> Block:
     """Return a block with what the comments directly above it say."""
     rest = above.rstrip()
     while rest.endswith("-->") and (begin := rest.rfind("<!--")) >= 0:

@@ -1,4 +1,4 @@
-"""What must hold of a block that is not run: it can be parsed, and metrics can be loaded."""
+"""Check blocks that are not run: they can be parsed, and metrics can be loaded."""
 
 import configparser
 import json

@@ -83,7 +83,7 @@ def executed(notebook: Mapping[str, Any], url: str) -> list[list[dict[str, Any]]
 
     matplotlib.use("agg")
     names: dict[str, Any] = {}
-    cells = [one for one in notebook["cells"] if one["cell_type"] == "code"]
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return [_outputs("".join(cell["source"]).replace(URL, url), names, place + 1) for place, cell in enumerate(cells)]
 
 
@@ -131,7 +131,7 @@ def main() -> None:
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     with collector() as url:
         outputs = executed(notebook, url)
-    cells = [one for one in notebook["cells"] if one["cell_type"] == "code"]
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for place, (cell, found) in enumerate(zip(cells, outputs, strict=True)):
         cell["outputs"], cell["execution_count"] = found, place + 1
     NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

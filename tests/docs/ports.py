@@ -1,4 +1,4 @@
-"""Free ports in place of those that a page names."""
+"""Replace the ports that a page names by free ones."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,5 +28,5 @@ def free_ports(named: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def with_ports(text: str, free: Mapping[str, str]) -> str:
-    """Return a block's text with free ports in place of those that it names."""
+    """Return a block's text with free ports in place of its own."""
     return _PORT.sub(lambda found: found["before"] + free.get(found["port"], found["port"]), text)

@@ -31,7 +31,7 @@ _KEPT = ("LANG", "SSL_CERT_FILE", "SYSTEMROOT")
 
 
 class Run(NamedTuple):
-    """What came of a page."""
+    """The outcome of a page."""
 
     problems: list[str]
     """What failed, each with its line; empty if the page holds."""
@@ -56,7 +56,7 @@ def run_page(page: Path, limit: float = LIMIT) -> Run:
 
 
 def _until_a_need(blocks: Sequence[Block]) -> tuple[Sequence[Block], str]:
-    """Return the blocks above the first one whose program is not there, and where that is."""
+    """Return the blocks above the first one whose program is missing, and the place of that one."""
     for number, block in enumerate(blocks):
         for program in block.needs:
             if shutil.which(program, path=_path()) is None:
@@ -68,20 +68,20 @@ def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     run, work = folder / "run", folder / "work"
     for one in (run, work, folder / "home", folder / "tmp"):
         one.mkdir()
-    folder.chmod(0o711)  # a database that a page starts may belong to another user, and be told of a file here
+    folder.chmod(0o711)  # a database that a page starts may belong to another user, and read a file here
     (folder / "tmp").chmod(0o1777)
     (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
     texts = [block.text for block in blocks]
     script = run / "page.sh"
-    with free_ports(ports_of(texts) | DEFAULT_PORTS) as free, (run / "shell.out").open("wb") as told:
+    with free_ports(ports_of(texts) | DEFAULT_PORTS) as free, (run / "shell.out").open("wb") as stream:
         script.write_text(script_of(blocks, run, free), encoding="utf-8")
-        return _problems(blocks, run, _came_of(script, work, _environment(folder), told, limit))
+        return _problems(blocks, run, _came_of(script, work, _environment(folder), stream, limit))
 
 
-def _came_of(script: Path, work: Path, environment: Mapping[str, str], told: BinaryIO, limit: float) -> str:
+def _came_of(script: Path, work: Path, environment: Mapping[str, str], stream: BinaryIO, limit: float) -> str:
     """Run the script, and return how it ended; all that it has started ends with it."""
     with subprocess.Popen(
-        ["bash", str(script)], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=told, stderr=told,
+        ["bash", str(script)], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
         start_new_session=True,
     ) as shell:  # fmt: skip
         try:
@@ -134,7 +134,9 @@ def _environment(folder: Path) -> dict[str, str]:
         | kept
         | {
             "HOME": str(folder / "home"),
-            "TMPDIR": str(folder / "tmp"),  # what a page leaves there ends with it, and pytest tidies nobody else's
+            "TMPDIR": str(
+                folder / "tmp"
+            ),  # temporary files of a page are deleted with it, and pytest deletes only its own
             "PATH": os.pathsep.join(filter(None, [stubs(), _path()])),
             "PYTHONUNBUFFERED": "1",
             "MPLCONFIGDIR": str(matplotlib),

@@ -17,7 +17,7 @@ _await() {  # PID PORT: go on as soon as it listens; without a port, as it has p
     _servers="$_servers $1:$2"
     until if [ "$2" = 0 ]; then [ -s "$_printed" ]; else (exec 3<>"/dev/tcp/127.0.0.1/$2") 2>/dev/null; fi; do
         kill -0 "$1" 2>/dev/null || { wait "$1" || true; echo "this server has ended" >&2; return 1; }
-        sleep 0.05  # no system tells a shell that somebody listens
+        sleep 0.05  # a shell cannot wait for the event that somebody listens
     done
 }
 _stop() {  # PORT or nothing: end the server of that port, as a reader does with Ctrl-C, or all

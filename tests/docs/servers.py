@@ -49,14 +49,14 @@ def with_servers(text: str, free: Mapping[str, str]) -> str:
 
 def _server_of(line: str) -> tuple[re.Match[str], Server] | None:
     """Return the parts of a line that starts a server, and which one."""
-    found = _SERVER.match(line)
-    if found is None or " --help" in line:
+    match = _SERVER.match(line)
+    if match is None or " --help" in line:
         return None
-    server, rest = _DEFAULTS[found["program"]], found["rest"].partition(" #")[0]
+    server, rest = _DEFAULTS[match["program"]], match["rest"].partition(" #")[0]
     if server.variable and not re.search(r" run\b", rest):  # programs that have other commands
-        return (found, Server("")) if " fold" in rest and "--every" in rest else None
-    given = _GIVEN.search(found["line"])
-    return found, Server(given[1]) if given and server.port else server
+        return (match, Server("")) if " fold" in rest and "--every" in rest else None
+    port = _GIVEN.search(match["line"])
+    return match, Server(port[1]) if port and server.port else server
 
 
 def _beside(line: str, free: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What the pages of measured figures include is there, says when it was measured, and by what, and that can be run."""
+"""The tables that pages of measured figures include exist, and name their day and a command that can be run."""
 
 import re
 import shlex
@@ -40,9 +40,9 @@ def test_a_table_has_columns_and_says_when_and_by_which_command_it_was_measured(
     assert {line.count("|") for line in (head, rule, *rows)} == {head.count("|")}
     assert rows
     assert empty == ""
-    found = CAPTION.fullmatch(caption)
-    assert found, caption
-    assert date(2026, 11, 1) <= date.fromisoformat(found["day"])
+    match = CAPTION.fullmatch(caption)
+    assert match, caption
+    assert date(2026, 11, 1) <= date.fromisoformat(match["day"])
     for place in (str(ROOT), str(Path.home()), "/tmp/"):  # noqa: S108 - none is used
         assert place not in caption
 
@@ -81,7 +81,7 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
 def test_each_part_of_the_comparison_makes_its_tables(
     part: str, kind: str, rows: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of findings that are made up: an hour of measuring must not end with nothing written."""
+    """The findings are invented here: an hour of measuring must not end with nothing written."""
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", accuracy.__spec__)
     asked: list[Case] = []
 
@@ -105,9 +105,9 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     printed = run(*command, cwd=ROOT, check=True).stdout
     (path,) = folder.iterdir()
     text = path.read_text(encoding="utf-8")
-    found = CAPTION.fullmatch(text.splitlines()[-1])
-    assert found
-    assert found["command"] == "python -m tests.benchmarks.accuracy --part theory"
+    match = CAPTION.fullmatch(text.splitlines()[-1])
+    assert match
+    assert match["command"] == "python -m tests.benchmarks.accuracy --part theory"
     cells = re.findall(r"\d\.\d{3}", printed.partition("\n\nBy the")[0])
     assert sorted(re.findall(r"\d\.\d{3}", text.partition("*Measured")[0])) == sorted(cells)
     assert len(cells) == 6 * 7 * 3
@@ -137,14 +137,14 @@ def test_a_benchmark_writes_all_its_tables_at_the_smallest_sizes(
     assert {found and found["command"] for found in captions} == {f"python -m tests.benchmarks.{benchmark}"}
 
 
-def test_the_clients_table_is_one_of_the_documentation() -> None:
+def test_the_table_of_the_client_benchmark_is_in_the_documentation() -> None:
     versions = {"dither": "0", "sentry-sdk": "1", "posthog": "2"}
     numbers: Findings = {library: defaultdict(lambda: defaultdict(lambda: [1.0, 2.0])) for library in versions}
-    found = clients_table(numbers, Setting(versions, "", 2, 0.0))
-    assert len(Table("client", found.head, found.rows).markdown().splitlines()) == len(ROWS) + 2
+    table = clients_table(numbers, Setting(versions, "", 2, 0.0))
+    assert len(Table("client", table.head, table.rows).markdown().splitlines()) == len(ROWS) + 2
 
 
-def test_a_run_that_goes_wrong_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failing_benchmark_leaves_the_old_table(tmp_path: Path) -> None:
     there = tmp_path / "whole.md"
     there.write_text("as it was")
     whole, ragged = Table("whole", ("a", "b"), [("1", "2")]), Table("ragged", ("a", "b"), [("1", "2"), ("3",)])

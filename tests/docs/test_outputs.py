@@ -1,4 +1,4 @@
-"""What a page says that a block prints is found in what it printed, or is told."""
+"""The output that a page promises is found in what its block printed; otherwise the difference is reported."""
 
 import pytest
 

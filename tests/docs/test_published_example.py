@@ -1,4 +1,4 @@
-"""The example of a published site: what is in the documentation is what the program makes."""
+"""The example of a published site in the documentation is what the program makes."""
 
 import re
 from math import isclose
@@ -22,7 +22,7 @@ def files_of(site: Path) -> dict[str, str]:
 
 @pytest.mark.slow  # makes the whole published example
 def test_example_site_is_reproduced_byte_for_byte(tmp_path: Path) -> None:
-    """Numbers may differ in the last places, for processors add them up in different orders."""
+    """Numbers may differ in the last places, because processors add them up in different orders."""
     publish_example(tmp_path / "site")
     made, kept = files_of(tmp_path / "site"), files_of(KEPT)
     assert made.keys() == kept.keys(), "make example"

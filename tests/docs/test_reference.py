@@ -1,4 +1,4 @@
-"""The reference holds all that there is: what is generated, and what is written by hand."""
+"""The reference is complete, in the generated parts and in those written by hand."""
 
 import re
 import tomllib
@@ -88,16 +88,16 @@ def test_reference_lists_every_problem_type(kind: Kind) -> None:
     assert ("client drops" in section) <= (fate == "dropped")
 
 
-def test_what_a_client_does_is_as_its_verdicts_are() -> None:
+def test_table_of_what_a_client_does_after_each_status_is_true() -> None:
     table = page("problems.md").partition("## What a client does")[2].partition("##")[0]
     rows = {cells[0].strip(): {*map(int, re.findall(r"\b\d{3}\b", cells[1]))} for cells in rows_of(table)}
-    told = {status: what for what, statuses in rows.items() for status in statuses}
-    assert len(told) == 17
-    for status, what in told.items():
+    actions = {status: action for action, statuses in rows.items() for status in statuses}
+    assert len(actions) == 17
+    for status, action in actions.items():
         rule = rule_for(status)
-        assert (rule.fate == "sent") == what.startswith("forgets")
-        assert (rule.fate == "dropped") == ("drops" in what)
-        assert rule.fate is not None or rule.window.base == (900.0 if "soon" in what else 4 * 3600.0)
+        assert (rule.fate == "sent") == action.startswith("forgets")
+        assert (rule.fate == "dropped") == ("drops" in action)
+        assert rule.fate is not None or rule.window.base == (900.0 if "soon" in action else 4 * 3600.0)
 
 
 def keys_in(text: str) -> set[str]:
@@ -105,7 +105,7 @@ def keys_in(text: str) -> set[str]:
     return {key for cells in rows_of(text) for key in re.findall(r"`([^`]+)`", cells[0])}
 
 
-def test_every_key_of_a_definition_is_told_and_shown() -> None:
+def test_reference_explains_and_shows_every_key_of_a_definition() -> None:
     text = page("metrics-toml.md")
     with pytest.raises(ParameterError) as refused:
         parse_metrics("[metrics.a]\ntype = 'boolean'\nzzz = 1")
@@ -121,7 +121,7 @@ def test_every_key_of_a_definition_is_told_and_shown() -> None:
     assert {f"discover.{key}" for key in ("alphabet", "length", "fold")} <= keys_in(text)
 
 
-def test_every_mechanism_is_told_with_its_parameters() -> None:
+def test_reference_lists_every_mechanism_with_its_parameters() -> None:
     rows = {cells[0].strip(" `"): cells for cells in rows_of(page("mechanisms.md")) if len(cells) == 5}
     assert set(MECHANISMS) == rows.keys() - {"mechanism", "---"}
     for name in MECHANISMS:
@@ -131,7 +131,7 @@ def test_every_mechanism_is_told_with_its_parameters() -> None:
         assert ("permanent_epsilon" in family.keys) == (rows[name][2].strip() == "yes"), name
 
 
-def test_what_is_generated_stands_in_a_page_and_nothing_else() -> None:
+def test_every_generated_part_is_used_by_a_page_and_no_page_names_another() -> None:
     for path in REFERENCE.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
         assert "<!-- generated" not in generated(text), path
@@ -143,21 +143,21 @@ def test_what_is_generated_stands_in_a_page_and_nothing_else() -> None:
     assert used == {*GENERATORS}
 
 
-def test_a_docstring_means_what_it_says() -> None:
-    given = ["ε is |ln p|, as ``|x|``.", "", "    p = |q|", "", "    r", "", "End."]
-    assert as_markup(given) == [r"ε is \|ln p\|, as ``|x|``.", "", "::", "", "    p = |q|", "", "    r", "", "End."]
+def test_markup_of_a_docstring_shows_its_bars_and_formulas() -> None:
+    docstring = ["ε is |ln p|, as ``|x|``.", "", "    p = |q|", "", "    r", "", "End."]
+    assert as_markup(docstring) == [r"ε is \|ln p\|, as ``|x|``.", "", "::", "", "    p = |q|", "", "    r", "", "End."]
 
 
-def test_every_field_of_an_estimate_is_told() -> None:
-    told = {word for code in re.findall(r"`([^`]+)`", page("estimates.md")) for word in re.findall(r"\w+", code)}
+def test_reference_explains_every_field_of_an_estimate() -> None:
+    described = {word for code in re.findall(r"`([^`]+)`", page("estimates.md")) for word in re.findall(r"\w+", code)}
     schemas = document()["components"]["schemas"]
     for name in ("Estimate", "NumberEstimate", "SelectionEstimate", "Crossing", "Discovery", "Comparison", "Trend"):
-        assert not set(schemas[name]["properties"]) - told - {"metric", "note"}, name
+        assert not set(schemas[name]["properties"]) - described - {"metric", "note"}, name
     row = schemas["Estimate"]["properties"]["values"]["items"]["properties"]
-    assert set(row) <= told
+    assert set(row) <= described
 
 
-def test_every_file_and_record_of_a_state_is_told(tmp_path: Path) -> None:
+def test_reference_explains_every_file_and_record_of_a_state_folder(tmp_path: Path) -> None:
     state = tmp_path / "state"
     metrics = parse_metrics(
         "[metrics.a]\ntype = 'choice'\nvalues = ['x', 'y']\nepsilon = 1.0\npermanent_epsilon = 2.0\n"

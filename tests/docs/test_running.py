@@ -1,4 +1,4 @@
-"""The runner of pages tells what fails, and leaves nothing behind."""
+"""The runner of pages reports what fails, and leaves nothing behind."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_failing_block_of_a_page_is_reported_with_its_line(text: str, said: str,
     assert re.match(said, problem), problem
 
 
-def test_a_wrong_output_is_told_where_the_page_holds_otherwise(tmp_path: Path) -> None:
+def test_wrong_output_is_reported_with_its_line(tmp_path: Path) -> None:
     page = block("sh", "echo dark 5") + block("text", "dark 7\nlight 3", "<!-- output -->") + block("sh", "true")
     (problem,) = ran(tmp_path, page).problems
     assert problem == "line 6 (output): no such line: light 3\nPrinted was:\ndark 5"
@@ -82,10 +82,10 @@ _ASKED = block(
 
 
 def test_a_server_runs_until_the_page_ends(tmp_path: Path) -> None:
-    told = tmp_path / "port"
-    page = _SERVED + _ASKED + block("sh", f"echo http://127.0.0.1:8000 >{told}")
+    port_file = tmp_path / "port"
+    page = _SERVED + _ASKED + block("sh", f"echo http://127.0.0.1:8000 >{port_file}")
     assert ran(tmp_path, page) == Run([], "")
-    port = int(told.read_text(encoding="utf-8").rpartition(":")[2])
+    port = int(port_file.read_text(encoding="utf-8").rpartition(":")[2])
     assert port != 8000
     with socket.socket() as free:
         assert free.connect_ex(("127.0.0.1", port)) != 0
@@ -158,7 +158,7 @@ def gone(pid: int) -> bool:
         os.close(watched)
 
 
-def test_a_page_ends_where_a_program_is_not_there(tmp_path: Path) -> None:
+def test_page_is_run_up_to_the_block_whose_program_is_missing(tmp_path: Path) -> None:
     page = block("sh", "true") + block("sh", "no-such-program", "<!-- needs: bash, no-such-program -->")
     assert ran(tmp_path, page) == Run([], "from line 6 on: no-such-program is not there")
     assert ran(tmp_path, block("sh", "false") + page).problems

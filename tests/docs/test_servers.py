@@ -10,7 +10,7 @@ from docs.servers import with_servers
     ("line", "port", "command"),
     [
         ("dither-server run", "8000", "DITHER_PORT=9999 exec dither-server run"),
-        ("dither-server run --port 8000  # for ever", "8000", "exec dither-server run --port 8000  # for ever"),
+        ("dither-server run --port 8000  # forever", "8000", "exec dither-server run --port 8000  # forever"),
         ("DITHER_OPEN=report dither-server run", "8000", "DITHER_PORT=9999 DITHER_OPEN=report exec dither-server run"),
         ("dither-relay run --db x", "8080", "DITHER_RELAY_PORT=9999 exec dither-relay run --db x"),
         ("flask --app app run &", "5000", "FLASK_RUN_PORT=9999 exec flask --app app run "),

@@ -1,4 +1,4 @@
-"""Search what a process holds, on disk and in memory, for any of many byte strings at once."""
+"""Search the memory and files of a process for any of many byte strings at once."""
 
 import signal
 import subprocess
@@ -26,15 +26,15 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Needles:
-    """Byte strings of 8 bytes or more, each of which is looked for at every place of what is searched."""
+    """Byte strings of 8 bytes or more, each looked for at every offset of the searched bytes."""
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._by_word: dict[int, list[bytes]] = defaultdict(list)
         self._longest = 0
-        for one in needles:
-            assert len(one) >= _WORD
-            self._by_word[int.from_bytes(one[:_WORD], "little")].append(one)
-            self._longest = max(self._longest, len(one))
+        for needle in needles:
+            assert len(needle) >= _WORD
+            self._by_word[int.from_bytes(needle[:_WORD], "little")].append(needle)
+            self._longest = max(self._longest, len(needle))
         self._words = np.array(sorted(self._by_word), "<u8")
         self._table = np.zeros(1 << _BITS, bool)
         self._table[_places(self._words)] = True

@@ -67,7 +67,7 @@ LAYOUTS = [
 
 
 class Fleet(NamedTuple):
-    """The collector to which all devices have reported, its folder, and what their people answered."""
+    """The collector to which all devices have reported, its folder, and the answers of their people."""
 
     collector: Access
     folder: Path
@@ -105,7 +105,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield Fleet(Access(url), folder, cells, numbers)
 
 
-def test_a_crossing_tells_pairs_and_the_marginals_of_both_questions(fleet: Fleet) -> None:
+def test_a_crossing_estimates_pairs_and_the_marginals_of_both_questions(fleet: Fleet) -> None:
     both = fetch_estimate(fleet.collector, "both", CONFIDENCE)
     assert (both["reports"], both["version"]) == (DEVICES, METRICS["both"].version)
     held = np.bincount(fleet.cells, minlength=9) / DEVICES
@@ -117,19 +117,19 @@ def test_a_crossing_tells_pairs_and_the_marginals_of_both_questions(fleet: Fleet
         for row, share in zip(one["values"], shares, strict=True):
             assert abs(row["frequency"] - share) < 0.2
             assert row["low"] <= share <= row["high"]
-    verdicts = {row["verdict"] for one in both["conditional"] for row in one["values"]}
+    verdicts = {row["verdict"] for condition in both["conditional"] for row in condition["values"]}
     assert verdicts == {"too-few"}, "shares within an answer take 1,000 reports"
 
 
 def test_each_device_answers_one_question_of_a_survey(fleet: Fleet) -> None:
-    """Together all answered, and neither question nearly all: 210 or more of 300 with a probability below 1e-11."""
+    """All devices answered one of them. One question gets 210 or more of 300 with a probability below 1e-11."""
     reports = [fetch_estimate(fleet.collector, name)["reports"] for name in ("theme", "device")]
     assert sum(reports) == DEVICES
     assert max(reports) < 210
 
 
 @pytest.mark.parametrize("name", MADE_UP)
-def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -> None:
+def test_intervals_of_mean_and_quantiles_contain_the_truth(fleet: Fleet, name: str) -> None:
     metric, held, answer = METRICS[name], fleet.numbers[name], fetch_estimate(fleet.collector, name, CONFIDENCE)
     mechanism = metric.mechanism
     assert (answer["metric"], answer["version"], answer["reports"]) == (name, metric.version, DEVICES)
@@ -140,7 +140,7 @@ def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -
     assert margin < 12
     assert answer["mean"]["value"] == pytest.approx(held.mean(), abs=margin + 0.05)  # half a step at the most
     assert answer["mean"]["low"] < answer["mean"]["value"] < answer["mean"]["high"]
-    quantiles = {one["share"]: one for one in answer["quantiles"]}
+    quantiles = {row["share"]: row for row in answer["quantiles"]}
     for share in (0.5, 0.95):  # the interval is conservative for the people who reported, too
         true = float(np.quantile(held, share, method="inverted_cdf"))
         assert quantiles[share]["low"] <= true <= quantiles[share]["high"]
@@ -148,8 +148,8 @@ def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("age", 1.0), ("hours", 4.0)])
-def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) -> None:
-    """Each misses in 5 of 100, or fewer: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
+def test_intervals_from_reports_of_real_clients_contain_the_truth(name: str, epsilon: float) -> None:
+    """Each misses in at most 5 of 100: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
     column = MADE_UP[name]
     metric, true = metric_of(column, epsilon), truth(column)
     ends = np.array([run(metric, column, 4_000, seed) for seed in range(25)])
@@ -161,16 +161,16 @@ def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) ->
     assert widths[1] < 50
 
 
-def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet) -> None:
+def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet) -> None:
     path = f"/v1/metrics/layout/{{}}&confidence={CONFIDENCE}"
     answers: Any = fetch(fleet.collector, path.format("estimate?by=platform&by=channel"))
     *strata, everyone = answers
-    assert {"/".join(one["stratum"].values()): one["reports"] for one in strata} == {
+    assert {"/".join(part["stratum"].values()): part["reports"] for part in strata} == {
         "linux/stable": 120, "linux/other": 40, "windows/stable": 120, "other/other": 20,
     }  # fmt: skip
     assert (everyone["reports"], set(everyone["stratum"].values())) == (DEVICES, {None})
     assert fetch(fleet.collector, path.format("estimate?platform=linux"))["reports"] == 160
-    groups = [*(tuple(one["stratum"].values()) for one in strata)]
+    groups = [*(tuple(part["stratum"].values()) for part in strata)]
     for answer, (platform, channel) in zip([*strata, everyone], [*groups, (None, None)], strict=True):
         held = Counter(value for where, how, value in LAYOUTS if fits(platform, where) and fits(channel, how))
         for row in answer["values"]:
@@ -179,16 +179,16 @@ def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet)
     (tabs,) = (row for row in compared["values"] if row["value"] == "tabs")
     assert tabs["low"] > 0  # from 5% on windows to 95% on linux
     # Estimates are linear in the tally: that of all weighs its strata.
-    weights = [one["reports"] / DEVICES for one in strata]
+    weights = [part["reports"] / DEVICES for part in strata]
     for place, row in enumerate(everyone["values"]):
         weighed = sum(weight * one["values"][place]["frequency"] for weight, one in zip(weights, strata, strict=True))
         assert abs(row["frequency"] - weighed) < 1e-12
 
 
-def fits(asked: str | None, given: str | None) -> bool:
-    """Whether a device that gave this value is in the stratum: what is not listed is in that of "other"."""
-    listed = given if given in {"linux", "windows", "stable"} else "other"
-    return asked in {None, listed}
+def fits(wanted: str | None, value: str | None) -> bool:
+    """Whether a device that gave this value is in the stratum; an unlisted value is in the stratum "other"."""
+    listed = value if value in {"linux", "windows", "stable"} else "other"
+    return wanted in {None, listed}
 
 
 def test_the_tally_of_a_metric_is_the_sum_of_its_strata(fleet: Fleet) -> None:

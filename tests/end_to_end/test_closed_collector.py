@@ -50,7 +50,7 @@ class _Quiet(WSGIRequestHandler):
 
 @pytest.fixture
 def below(app: Flask) -> Iterator[str]:
-    """The same below a path of another site, as a URL."""
+    """Serve the app below a path of another site; yield the URL."""
     site = DispatcherMiddleware(NotFound(), {"/some/telemetry": app})
     with make_server("127.0.0.1", 0, site, handler_class=_Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -61,30 +61,30 @@ def below(app: Flask) -> Iterator[str]:
 
 
 def results(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """What became of each step, or of each metric."""
+    """Return the result of each step, or of each metric."""
     return {step["metric"] or step["step"]: step["result"] for step in json.loads(capsys.readouterr().out)["steps"]}
 
 
-def test_the_command_test_tells_what_a_token_may_do(
+def test_the_command_test_says_what_a_token_may_do(
     below: str, app: Flask, metrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokens = {role: draw_token(role) for role in Role}
     for role, token in tokens.items():
         collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
-    given = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
+    words = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
     for given_token, status, result in (
         ("", 1, "failed"),
         ("dither-report-wrong", 1, "failed"),
         (tokens[Role.READ], 1, "failed"),
         (tokens[Role.REPORT], 0, "ok"),
     ):
-        assert program.main([*given, *(["--token", given_token] if given_token else [])]) == status
-        found = results(capsys)
-        assert (found["collector"], found["token"], found["theme"], found["crashed"]) == ("ok", result, "ok", "ok")
+        assert program.main([*words, *(["--token", given_token] if given_token else [])]) == status
+        steps = results(capsys)
+        assert (steps["collector"], steps["token"], steps["theme"], steps["crashed"]) == ("ok", result, "ok", "ok")
     collector_of(app).store.definitions.disable("crashed", None, TODAY)
-    assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
-    found = results(capsys)
-    assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
+    assert program.main([*words, "--token", tokens[Role.REPORT]]) == 1
+    steps = results(capsys)
+    assert (steps["token"], steps["theme"], steps["crashed"]) == ("ok", "ok", "failed")
     assert collector_of(app).store.refusals.read("theme") == {}, "nothing was sent"
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 

@@ -25,7 +25,7 @@ ALL = dict([*commands("dither-server", server), *commands("dither-relay", relay)
 
 @pytest.mark.parametrize("name", ALL)
 def test_each_option_says_what_it_does(name: str) -> None:
-    """With a verb or a noun first, not "Of the intervals.", and in whole words: a capital and a full stop."""
+    """A help text begins with a verb or a noun and a capital, and ends with a full stop."""
     command = ALL[name]
     assert command.help
     for option in command.params:

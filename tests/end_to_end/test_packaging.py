@@ -1,4 +1,4 @@
-"""One distribution: the client alone needs nothing, and the other commands say what they need."""
+"""One distribution: the client alone needs no package, and the other commands name the packages that they need."""
 
 import os
 import re
@@ -68,7 +68,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sdist(made: Path) -> Mapping[str, bytes]:
     """The files of the sdist, by their paths in the repository."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:
-        members = [(one, archive.extractfile(one)) for one in archive.getmembers()]
+        members = [(member, archive.extractfile(member)) for member in archive.getmembers()]
         return {one.name.partition("/")[2]: file.read() for one, file in members if file is not None}
 
 
@@ -80,16 +80,16 @@ def wheel(made: Path) -> Mapping[str, bytes]:
 
 @pytest.mark.slow  # builds what CI publishes
 def test_the_sdist_is_the_repository(sdist: Mapping[str, bytes]) -> None:
-    """So its tests find what they read: workflows, documentation, vectors, the client for JavaScript."""
+    """So its tests find the files that they read: workflows, documentation, vectors, the client for JavaScript."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is no checkout")
-    asked = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     assert sdist.keys() - {"PKG-INFO"} == {name for name in names if (ROOT / name).is_file()}
 
 
 def test_the_wheel_is_the_packages_whole(sdist: Mapping[str, bytes], wheel: Mapping[str, bytes]) -> None:
-    """With templates, styles, migrations, data and the marks that say that there are types."""
+    """It has templates, styles, data and the markers of typed packages."""
     expected = {
         str(PurePosixPath(name).relative_to(package.parent)): content
         for name, content in sdist.items()
@@ -108,7 +108,7 @@ def test_the_wheel_needs_nothing_unless_an_extra_is_asked_for(wheel: Mapping[str
 
 @pytest.mark.slow  # builds what CI publishes, twice
 def test_two_builds_of_the_same_sources_are_equal_bytes(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
-    """From what the sdist holds, in another folder, at another time."""
+    """The second build is from the sdist, in another folder, at another time."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python has from 3.11.4 on
         archive.extractall(tmp_path)  # noqa: S202  # made here
@@ -123,7 +123,7 @@ def test_distributions_do_not_contain_the_build_path(sdist: Mapping[str, bytes],
 
 @pytest.mark.slow  # it makes an environment; what the commands say without extras is tested above, too
 def test_the_wheel_installs_alone_and_its_commands_start(made: Path, tmp_path: Path) -> None:
-    """Installed where nothing else is, the client's command works, and the others say what they want."""
+    """In an empty environment the client's command works, and the others name the missing extra."""
     pytest.importorskip("pip", reason="this environment has no pip")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")

@@ -44,7 +44,7 @@ key = "{key}"
 
 
 class Time:
-    """The time of day at noon, moved by hand."""
+    """A clock that shows noon, moved by hand."""
 
     def __init__(self) -> None:
         self.day = MONDAY
@@ -54,7 +54,7 @@ class Time:
 
 
 class ToRelay:
-    """Sends to a relay in this process, and keeps whose sealed rows these are. Some answers are lost."""
+    """A transport to a relay in this process, which records the device of each sealed row. Some answers are lost."""
 
     def __init__(self, relay: Relay, owner: dict[bytes, int], device: int) -> None:
         self.relay, self.owner, self.device, self.lost = relay, owner, device, device % 5 == 0
@@ -83,7 +83,7 @@ class Moved:
 
 @contextmanager
 def collecting(app: Any, seen: list[SealedBatch]) -> Iterator[str]:
-    """A collector that listens, and keeps for the test what relays post."""
+    """A collector that listens, and records the bodies that relays post."""
 
     def watched(environ: "WSGIEnvironment", start: "StartResponse") -> Any:
         if environ["REQUEST_METHOD"] == "POST":
@@ -146,7 +146,7 @@ def test_no_batch_has_two_reports_of_a_device_whatever_clocks_show(tmp_path: Pat
         relay.pools.refresh()
         relay.forwarder.beat()
         live(time, relay, metrics, owner, tmp_path)
-        (held,) = (one for one in relay.store.held() if one.is_named)
+        (held,) = (pool for pool in relay.store.held() if pool.is_named)
         refused = relay.numbers.text([]).decode()
     collector_of(app).close()
     assert 'reason="pool-closed"' in refused  # devices that live a year ago

@@ -1,4 +1,4 @@
-"""Sealed reports of up to 5,000 clients, over a relay to the collector's sums: three processes, and what each has.
+"""Sealed reports of up to 5,000 clients, over a relay to the collector's sums: the data of three processes.
 
 The relay's memory and disk are searched for reports in the clear, the collector's for addresses.
 """
@@ -64,7 +64,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is searche
 
 
 class FromAddress(NamedTuple):
-    """Sends from an address of the loopback network that no other device has."""
+    """A transport that sends from a loopback address that no other device has."""
 
     url: str
     address: str
@@ -86,7 +86,7 @@ def address(number: int) -> str:
 
 
 def forms(row: bytes) -> list[bytes]:
-    """How a row could be written down."""
+    """Return the forms in which a row could be stored."""
     return [row, base64.b64encode(row), row.hex().encode()]
 
 
@@ -95,7 +95,7 @@ def addresses(contents: Iterable[bytes]) -> set[bytes]:
 
 
 def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> None:
-    """Be all devices, which know no collector but the relay; a few of them answer a second question, too."""
+    """Act as all devices, which know only the relay; a few of them answer a second question, too."""
 
     def answer(number: int) -> None:
         state, transport = MemoryState("on"), FromAddress(relay, address(number))
@@ -113,7 +113,7 @@ def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> N
 
 
 def command(folder: Path, name: str, *options: str) -> str:
-    """Let the relay's command do something beside it; return what it prints."""
+    """Run a command of the relay beside it; return its output."""
     words = ["-m", "dither_relay", name, "--db", url_of(folder), "--batch", str(BATCH), *options]
     return run(*words, check=True, timeout=600).stdout
 
@@ -131,7 +131,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
     sent: dict[str, list[tuple[bytes, bytes]]] = {"fonts": [], "rare": []}
 
     def watched(batch: Batch, metric: Metric, today: int) -> bytes:
-        """Seal as the client does, and keep for the test what goes in, and what comes out."""
+        """Seal as the client does, and keep the plaintext and the ciphertext for the test."""
         body = sealed(batch, metric, today)
         sent[batch.metric].append((batch.reports, SealedReport.decode(body).sealed))
         return body
@@ -151,25 +151,25 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         assert (len(rows), len(ciphertexts), len(held)) == (clients, clients, FEW)
         closed = ciphertexts | held
         sought = Needles(closed.union(*map(forms, rows)))
-        assert sought.found(disk(relayed)) == closed  # what is there is found, and nothing in the clear
+        assert sought.found(disk(relayed)) == closed  # the search finds the ciphertexts, and no plaintext
         assert set() < sought.found(memory(holding)) <= closed
         assert addresses(disk(relayed)) == set()
         assert tally(collecting, fonts).total == 0  # at which moment a device reports the collector does not see
         assert command(relayed, "forward", "--collector", collector).startswith(f"{clients:,} reports forwarded")
         assert tally(collecting, fonts).total == clients
         counted = memory(counting)
-        assert any(fonts.version.encode() in content for content in counted), "what is there is found"
+        assert any(fonts.version.encode() in content for content in counted), "the search finds what is in memory"
         assert addresses([*counted, *disk(collecting)]) == set()
         assert sought.found(disk(relayed)) == held  # too few to leave
         status = json.loads(command(relayed, "status", "--json"))
-        assert {one["pool"]: one["waiting"] for one in status["pools"] if one["waiting"]} == {
+        assert {pool["pool"]: pool["waiting"] for pool in status["pools"] if pool["waiting"]} == {
             f"rare/{metrics['rare'].version}/1": FEW
         }
         for process in (holding, counting):
             process.terminate()
-            told = process.communicate(timeout=PATIENCE)
+            outputs = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0
-            assert addresses(one.encode() for one in told) == set()
+            assert addresses(output.encode() for output in outputs) == set()
     assert addresses([*disk(relayed), *disk(collecting)]) == set()
     assert same(tally(collecting, fonts), Tally.fold(fonts.mechanism, b"".join(row for row, _ in sent["fonts"])))
     assert tally(collecting, metrics["rare"]).total == 0
@@ -179,7 +179,7 @@ HOLD = "import sys; held = sys.stdin.buffer.read(); print('held', flush=True); i
 
 
 @on_linux
-def test_the_search_finds_what_a_process_or_a_folder_holds(tmp_path: Path) -> None:
+def test_the_search_finds_bytes_in_a_process_and_in_a_folder(tmp_path: Path) -> None:
     needles = Needles(form for _ in range(50 * BATCH) for form in forms(secrets.token_bytes(16)))
     planted = [secrets.token_bytes(size) for size in (8, 9, 16, 50, 100)]
     places = [5, PIECE - 3, 2 * PIECE - 7, 2 * PIECE + 33, 3 * PIECE - 100]

@@ -1,6 +1,6 @@
 """Selections from real clients through a collector: recorded, estimated, compared, shown and exported.
 
-The devices' entropy is seeded, so there is no chance in what is asserted.
+The devices' entropy is seeded, so no assertion depends on chance.
 """
 
 import csv
@@ -78,16 +78,16 @@ def app(folder: Path) -> Iterator[Flask]:
         yield app
 
 
-def test_shares_the_average_and_pairs_are_told(app: Flask) -> None:
-    told = app.test_client().get(f"/v1/metrics/used/estimate?since={TODAY - timedelta(days=2)}").get_json()
-    assert told["reports"] == 3 * len(USED)
-    for row in told["values"]:
+def test_estimate_has_shares_the_average_and_pairs(app: Flask) -> None:
+    answer = app.test_client().get(f"/v1/metrics/used/estimate?since={TODAY - timedelta(days=2)}").get_json()
+    assert answer["reports"] == 3 * len(USED)
+    for row in answer["values"]:
         assert row["low"] <= SHARES[row["value"]] <= row["high"]
         assert row["high"] - row["low"] < 0.25
-    assert told["average"]["low"] <= sum(SHARES.values()) <= told["average"]["high"]
-    assert told["average"]["value"] == pytest.approx(sum(row["frequency"] for row in told["values"]))
-    assert (told["unseen_pairs"], len(told["pairs"])) == (None, 4 * 3)
-    pairs = {(pair["given"], pair["value"]): pair for pair in told["pairs"]}
+    assert answer["average"]["low"] <= sum(SHARES.values()) <= answer["average"]["high"]
+    assert answer["average"]["value"] == pytest.approx(sum(row["frequency"] for row in answer["values"]))
+    assert (answer["unseen_pairs"], len(answer["pairs"])) == (None, 4 * 3)
+    pairs = {(pair["given"], pair["value"]): pair for pair in answer["pairs"]}
     truths = {("export", "search"): 1, ("search", "export"): 0.6, ("print", "sync"): 1, ("sync", "export"): 0}
     for pair, share in truths.items():
         assert pairs[pair]["low"] <= share <= pairs[pair]["high"], pair
@@ -102,32 +102,32 @@ def test_strata_have_their_own_shares_and_pairs(app: Flask) -> None:
     assert [row["value"] for row in linux["values"] if row["low"] > 0.5] == ["export", "search"]
     assert other["values"][0]["high"] < 0.25
     assert linux["average"]["low"] <= 2 <= linux["average"]["high"]
-    told = http.get(f"{url}?by=platform").get_json()
+    answer = http.get(f"{url}?by=platform").get_json()
     whole = http.get(url).get_json()
-    found = {one["stratum"]["platform"]: one["pairs"] for one in told}
+    found = {part["stratum"]["platform"]: part["pairs"] for part in answer}
     assert found == {"linux": linux["pairs"], "other": other["pairs"], None: whole["pairs"]}
     rows = csv.DictReader(io.StringIO(http.get(f"{url}?by=platform&format=csv").text))
     assert {row["platform"] for row in rows if row["given"]} == {"linux", "other", ""}
     assert "linux" in http.get("/m/used").text
 
 
-def test_what_may_be_chosen_is_cut_and_pairs_of_lists_are_not_seen(app: Flask) -> None:
-    told = app.test_client().get("/v1/metrics/matters/estimate").get_json()
-    assert told["mechanism"] == "privset"
-    shares = {row["value"]: row for row in told["values"]}
+def test_set_is_cut_to_at_most_values_and_privset_gives_no_pairs(app: Flask) -> None:
+    answer = app.test_client().get("/v1/metrics/matters/estimate").get_json()
+    assert answer["mechanism"] == "privset"
+    shares = {row["value"]: row for row in answer["values"]}
     for value, share in {"speed": 2 / 3, "privacy": 2 / 3, "docs": 0, "price": 1 / 3}.items():
         assert shares[value]["low"] <= share <= shares[value]["high"], value
-    assert sum(row["consistent"] for row in told["values"]) <= 2 + 1e-9
-    assert told["average"]["low"] <= 5 / 3 <= told["average"]["high"] <= 2
-    assert told["pairs"] == []
-    assert "set-response" in told["unseen_pairs"]
+    assert sum(row["consistent"] for row in answer["values"]) <= 2 + 1e-9
+    assert answer["average"]["low"] <= 5 / 3 <= answer["average"]["high"] <= 2
+    assert answer["pairs"] == []
+    assert "set-response" in answer["unseen_pairs"]
 
 
 def test_an_estimate_shows_the_values_that_are_asked_for(app: Flask) -> None:
     http, url = app.test_client(), "/v1/metrics/used/estimate"
-    told = http.get(f"{url}?values=search&values=export").get_json()
-    assert [row["value"] for row in told["values"]] == ["search", "export"]
-    assert {(pair["given"], pair["value"]) for pair in told["pairs"]} == {("search", "export"), ("export", "search")}
+    answer = http.get(f"{url}?values=search&values=export").get_json()
+    assert [row["value"] for row in answer["values"]] == ["search", "export"]
+    assert {(pair["given"], pair["value"]) for pair in answer["pairs"]} == {("search", "export"), ("export", "search")}
     together = http.get(f"{url}?simultaneous=true").get_json()
     assert together["simultaneous"] == "bonferroni"
     for kind in ("values", "pairs"):
@@ -137,12 +137,12 @@ def test_an_estimate_shows_the_values_that_are_asked_for(app: Flask) -> None:
     assert [day["since"] for day in by_day] == [str(TODAY - timedelta(days=back)) for back in (7, 2, 1, 0)]
 
 
-def test_days_are_compared_and_drawn(app: Flask) -> None:
+def test_days_are_compared_and_drawn_as_a_trend(app: Flask) -> None:
     http = app.test_client()
-    told = http.get(
+    answer = http.get(
         f"/v1/metrics/used/compare?since={BEFORE}&until={BEFORE}&other_since={TODAY - timedelta(days=2)}"
     ).get_json()
-    rows = {row["value"]: row for row in told["values"]}
+    rows = {row["value"]: row for row in answer["values"]}
     assert rows["export"]["changed"]
     assert rows["export"]["difference"] == pytest.approx(0.5, abs=0.25)
     assert not rows["print"]["changed"]
@@ -154,14 +154,14 @@ def test_days_are_compared_and_drawn(app: Flask) -> None:
     assert [row["frequency"] for row in combined["values"]] == [row["frequency"] for row in whole["values"]]
 
 
-def test_every_format_has_a_row_a_value_and_a_row_a_pair(app: Flask) -> None:
+def test_every_format_has_one_row_per_value_and_one_per_pair(app: Flask) -> None:
     http, url = app.test_client(), "/v1/metrics/used/estimate"
-    told = http.get(url).get_json()
+    answer = http.get(url).get_json()
     rows = [json.loads(line) for line in http.get(f"{url}?format=ndjson").text.splitlines()]
     plain, pairs = ([row for row in rows if (row["given"] is None) is kind] for kind in (True, False))
-    assert [{name: row[name] for name in told["values"][0]} for row in plain] == told["values"]
+    assert [{name: row[name] for name in answer["values"][0]} for row in plain] == answer["values"]
     assert [(row["given"], row["value"], row["frequency"], row["low"], row["high"], row["both"]) for row in pairs] == [
-        tuple(pair[name] for name in ("given", "value", "share", "low", "high", "both")) for pair in told["pairs"]
+        tuple(pair[name] for name in ("given", "value", "share", "low", "high", "both")) for pair in answer["pairs"]
     ]
     table = pa.ipc.open_stream(http.get(f"{url}?format=arrow").data).read_all()
     dated = {"since": BEFORE, "until": TODAY}
@@ -172,7 +172,7 @@ def test_every_format_has_a_row_a_value_and_a_row_a_pair(app: Flask) -> None:
     assert [row["given"] for row in text] == [row["given"] or "" for row in rows]
 
 
-def test_pages_show_what_the_answer_says(app: Flask) -> None:
+def test_pages_show_the_numbers_of_the_answer(app: Flask) -> None:
     http = app.test_client()
     page = http.get("/m/used").text
     assert "may add up to more than 100%" in page
@@ -191,7 +191,7 @@ def test_commands_print_shares_and_pairs(app: Flask, folder: Path) -> None:
     assert "of those with" in run.output
     none = CliRunner().invoke(cli, ["estimate", "matters"], env=environment(folder))
     assert "each value of a report is counted separately" in none.output
-    told = json.loads(CliRunner().invoke(cli, ["estimate", "used", "--json"], env=environment(folder)).output)
-    assert told == app.test_client().get("/v1/metrics/used/estimate").get_json()
+    answer = json.loads(CliRunner().invoke(cli, ["estimate", "used", "--json"], env=environment(folder)).output)
+    assert answer == app.test_client().get("/v1/metrics/used/estimate").get_json()
     written = CliRunner().invoke(cli, ["refresh"], env=environment(folder))
     assert "4 days written" in written.output

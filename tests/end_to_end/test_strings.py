@@ -1,6 +1,6 @@
-"""Strings from real clients through a collector: looked up in a list that came later, and discovered without one.
+"""Strings from real clients through a collector: looked up in a list written later, and discovered without one.
 
-The devices' entropy is seeded, so there is no chance in what is asserted.
+The devices' entropy is seeded, so no assertion depends on chance.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
         yield app
 
 
-def test_a_list_that_came_later_finds_what_many_hold(app: Flask) -> None:
+def test_list_of_candidates_written_after_collecting_finds_frequent_strings(app: Flask) -> None:
     reader = EstimateReader(collector_of(app).store)
     candidates = ("vim-mode", "tidy", *(f"plug-in {number}" for number in range(2_000)))
     table = reader.table(METRICS["plugin"], Query(), candidates)
@@ -52,7 +52,7 @@ def test_a_list_that_came_later_finds_what_many_hold(app: Flask) -> None:
     assert {value for value, row in rows.items() if row["found"]} == {"vim-mode", "tidy"}
     assert rows["vim-mode"]["low"] <= 0.5 <= rows["vim-mode"]["high"]
     assert rows["tidy"]["low"] <= 0.25 <= rows["tidy"]["high"]
-    assert table.about["unlisted"] is None  # so few reports tell nothing of it
+    assert table.about["unlisted"] is None  # too few reports for it
 
 
 def test_share_of_people_beyond_the_list_is_stated_of_enough_reports(app: Flask) -> None:
@@ -64,10 +64,10 @@ def test_share_of_people_beyond_the_list_is_stated_of_enough_reports(app: Flask)
 
 
 def test_strings_that_nobody_listed_are_discovered(app: Flask) -> None:
-    told = app.test_client().get("/v1/metrics/crash/estimate").get_json()
-    found = {row["value"]: row for row in told["values"]}
-    assert found.keys() == {"io.op…", "a.b"}
-    assert found["io.op…"]["low"] <= 0.5 <= found["io.op…"]["high"]
-    assert found["a.b"]["low"] <= 0.4 <= found["a.b"]["high"]
+    answer = app.test_client().get("/v1/metrics/crash/estimate").get_json()
+    by_value = {row["value"]: row for row in answer["values"]}
+    assert by_value.keys() == {"io.op…", "a.b"}
+    assert by_value["io.op…"]["low"] <= 0.5 <= by_value["io.op…"]["high"]
+    assert by_value["a.b"]["low"] <= 0.4 <= by_value["a.b"]["high"]
     page = app.test_client().get("/m/crash").text
     assert "io.op…" in page

@@ -1,4 +1,4 @@
-"""What GitHub and editors are told to do names what there is: no run of theirs was to be had where this was written."""
+"""Workflows and editor settings name only what exists. They are read here, not run."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def loaded(path: Path) -> Any:
 def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
     assert used
-    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
 
 
 def test_an_action_has_one_commit_everywhere() -> None:
@@ -33,7 +33,7 @@ def test_an_action_has_one_commit_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_read_and_a_job_no_more_than_it_must(path: Path) -> None:
+def test_workflows_may_only_read_and_jobs_have_only_the_permissions_they_need(path: Path) -> None:
     workflow = loaded(path)
     assert workflow["permissions"] == {"contents": "read"}
     may = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
@@ -71,7 +71,7 @@ def test_the_suite_runs_on_every_version_that_is_promised() -> None:
     assert test["client"]["strategy"]["matrix"]["python"] == [promised[0], promised[-1]]
 
 
-def test_where_windows_runs_a_line_that_fails_ends_its_step() -> None:
+def test_failing_line_ends_its_step_on_windows() -> None:
     jobs = [job for path in WORKFLOWS for job in loaded(path)["jobs"].values()]
     matrices = [str(job.get("strategy", {}).get("matrix", "")) + job["runs-on"] for job in jobs]
     (client,) = (job for job, where in zip(jobs, matrices, strict=True) if "windows" in where)
@@ -92,12 +92,12 @@ def test_dependabot_updates_every_ecosystem_of_the_repository() -> None:
         "github-actions": ".github/workflows",
     }
     updates = loaded(ROOT / ".github/dependabot.yml")["updates"]
-    assert {one["package-ecosystem"] for one in updates} == wanted.keys()
-    for one in updates:
-        assert (ROOT / one["directory"].strip("/") / wanted[one["package-ecosystem"]]).exists()
-        assert one["schedule"] == {"interval": "weekly"}
-        assert one["cooldown"] == {"default-days": 7}
-        assert len(one["groups"]) == 1
+    assert {update["package-ecosystem"] for update in updates} == wanted.keys()
+    for update in updates:
+        assert (ROOT / update["directory"].strip("/") / wanted[update["package-ecosystem"]]).exists()
+        assert update["schedule"] == {"interval": "weekly"}
+        assert update["cooldown"] == {"default-days": 7}
+        assert len(update["groups"]) == 1
 
 
 def test_an_editors_container_makes_the_environment_that_make_makes() -> None:

@@ -1,4 +1,4 @@
-/** The client for booleans and choices alone; it runs in a process of its own, for index.js adds the other kinds. */
+/** The client for booleans and choices alone; it runs in a process of its own, because index.js adds the other kinds. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";

@@ -59,7 +59,7 @@ test("nothing is drawn, kept or sent unless asked", async () => {
   assert.deepEqual([posts, await state.read()], [[], empty()]);
 });
 
-test("what is previewed is what is sent, once a period", async () => {
+test("preview shows the bytes that are sent, once a period", async () => {
   const { client, posts } = scene({ strata: { platform: "linux" } });
   assert.equal(await client.consent("on"), true);
   assert.deepEqual(await client.pending(), []);
@@ -82,7 +82,7 @@ test("what is previewed is what is sent, once a period", async () => {
   assert.ok(spent >= metrics.metrics[0].epsilon && spent < 2.001);
 });
 
-test("consent covers what was shown, as it was shown", async () => {
+test("consent covers the metrics that were shown, as they were shown", async () => {
   const first = scene();
   await first.client.consent("on", ["theme"]);
   assert.deepEqual(await first.client.pending(), ["again", "load"]);
@@ -104,7 +104,7 @@ test("local is for the user's eyes only; on and off drop what must not be sent",
   assert.deepEqual([await client.flush(), posts.length], [true, 0]);
   await client.consent("on");
   assert.deepEqual(await client.preview(), []);
-  assert.equal(await client.record("theme", "dark"), "answered"); // what was spent stays spent
+  assert.equal(await client.record("theme", "dark"), "answered"); // spent ε stays spent
   assert.equal(await client.record("again", true), "kept");
   await client.consent("off");
   const { queued, dropped, mode, decidedBy } = await client.status();
@@ -139,7 +139,7 @@ test("caps, last days and the collector's 410 end a metric", async () => {
   assert.deepEqual(statuses.map((/** @type {any} */ { state }) => state), ["disabled", "spent", "expired"]);
 });
 
-test("a flush takes along the answers given before it, also those that nobody awaited", async () => {
+test("a flush takes along the answers given before it, also those whose promise nobody awaited", async () => {
   const { client, posts, state } = scene();
   await client.consent("on");
   const update = state.update.bind(state);
@@ -149,7 +149,7 @@ test("a flush takes along the answers given before it, also those that nobody aw
   assert.deepEqual(await Promise.all(outcomes), ["kept", "kept"]);
 });
 
-test("a flush tells of an answer that is lost while it begins", async () => {
+test("a flush reports an answer that is lost while it begins", async () => {
   const { client, state } = scene();
   await client.consent("on");
   state.update = () => Promise.reject(new Error("full"));
@@ -177,10 +177,10 @@ test("forget deletes all, and stays off", async () => {
   assert.deepEqual(await client.pending(), []);
   assert.doesNotMatch(JSON.stringify(await state.read()), /theme/);
   await client.consent("on");
-  assert.equal(await client.record("theme", "dark"), "kept", "the ledger was deleted, and what is remembered of it, too");
+  assert.equal(await client.record("theme", "dark"), "kept", "the ledger was deleted, and the memory of it, too");
 });
 
-test("an answer that was lost is told by the next flush, once", async () => {
+test("the next flush reports a lost answer, once", async () => {
   const state = new MemoryState();
   let full = false;
   const update = (/** @type {any[]} */ ...given) =>
@@ -193,7 +193,7 @@ test("an answer that was lost is told by the next flush, once", async () => {
   assert.deepEqual([await client.flush(), await client.flush()], [false, true]);
 });
 
-test("in the mode local only what was made in it is shown", async () => {
+test("the mode local shows only reports that were made in it", async () => {
   const { client } = scene();
   await client.consent("on");
   await client.record("theme", "dark");
@@ -203,7 +203,7 @@ test("in the mode local only what was made in it is shown", async () => {
   assert.deepEqual([JSON.parse(body).metric, others], ["again", []]);
 });
 
-test("what is shown before consent leaves out what is over, and says what is sent in the clear", async () => {
+test("the text before consent leaves out ended metrics, and says what is sent in the clear", async () => {
   const met = scene();
   const names = async () => (await met.client.questions()).map((/** @type {any} */ { name }) => name);
   assert.deepEqual(await names(), ["theme", "again", "load"]);
@@ -224,7 +224,7 @@ function background(given) {
   return { ...met, sent };
 }
 
-test("in the background reports leave once they are made, and those that waited once there is a client", async () => {
+test("in the background reports leave when they are made, and waiting ones when a client is made", async () => {
   const one = background({});
   await one.client.consent("on");
   await one.client.record("theme", "dark");
@@ -239,7 +239,7 @@ test("in the background reports leave once they are made, and those that waited 
   three.client.close();
 });
 
-test("in the background reports that waited leave once there is a yes again", async () => {
+test("in the background waiting reports leave after a new yes", async () => {
   const one = scene();
   await one.client.consent("on");
   await one.client.record("theme", "dark");
@@ -250,7 +250,7 @@ test("in the background reports that waited leave once there is a yes again", as
   client.close();
 });
 
-test("a page that is hidden, and only then, has its reports looked at; a closed client leaves the page alone", async (context) => {
+test("the client looks at waiting reports when its page is hidden, and not after it was closed", async (context) => {
   const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
   const listeners = () => getEventListeners(page, "visibilitychange").length;
   Object.assign(globalThis, { document: page });
@@ -273,7 +273,7 @@ test("a page that is hidden, and only then, has its reports looked at; a closed 
   assert.equal(await client.flush(), false, "though nothing waits");
 });
 
-test("damaged data are kept as they are until a person chooses anew; then today's answers are taken for given", async () => {
+test("damaged data are kept as they are until a person chooses again; then today counts as answered", async () => {
   const met = scene({ state: new MemoryState({ format: 1, choice: "?" }) });
   const { client } = met;
   assert.equal(await client.record("theme", "dark"), "failed");
@@ -314,7 +314,7 @@ for (const way of ["consent", "forget"])
     assert.equal(posts.length, 2);
   });
 
-test("hostile arguments come to an outcome", async () => {
+test("hostile arguments return an outcome and never throw", async () => {
   const { client } = scene();
   await client.consent("on");
   const angry = new Proxy({}, { get: () => { throw new Error("no"); }, ownKeys: () => { throw new Error("no"); } });
@@ -333,7 +333,7 @@ test("hostile arguments come to an outcome", async () => {
   assert.equal(await client.record("constructor", 1), "unknown");
 });
 
-test("what is thrown need not have a text", async () => {
+test("a thrown value without a text makes nothing fail", async () => {
   const unspeakable = { toString: () => { throw new Error("no"); } };
   for (const thrown of [unspeakable, Object.create(null), Symbol("s"), undefined]) {
     const fails = () => { throw thrown; };
@@ -349,7 +349,7 @@ test("what is thrown need not have a text", async () => {
   }
 });
 
-test("damage within what is kept hides neither the choice nor the way out", async () => {
+test("damaged entries hide neither the choice nor the way to change it", async () => {
   const good = scene();
   await good.client.consent("on");
   const kept = await good.state.read();
@@ -406,7 +406,7 @@ test("a closed client is silent, and shows what there is", async () => {
   assert.equal((await client.status()).decidedBy, "the app: it is closed");
 });
 
-test("surroundings that say no are off whatever was said", async () => {
+test("a browser that says no is off whatever the user chose", async () => {
   const { client, posts } = scene({ surroundings: { navigator: { globalPrivacyControl: true } } });
   assert.equal(await client.consent("on"), true);
   assert.equal(await client.record("theme", "dark"), "off");

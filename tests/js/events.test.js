@@ -1,4 +1,4 @@
-/** Answers that a device forms of its own events: their law, what is kept, and one report per period. */
+/** Answers that a device forms of its own events: their law, the stored data, and one report per period. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
@@ -101,10 +101,10 @@ function answersOf(bodies) {
 }
 
 /** Assert that a reported step has the number in it, which was rounded to one of two points. */
-const near = (name, told, wanted) => {
+const near = (name, reported, wanted) => {
   const { law, question } = all.metrics.find((one) => one.name === name);
   const item = ((wanted - question.low) / (question.high - question.low)) * (question.points - 1);
-  assert.ok(told - 1 < item && item < told + law.cohorts, `${name}: ${told} for ${item} of ${question.points}`);
+  assert.ok(reported - 1 < item && item < reported + law.cohorts, `${name}: ${reported} for ${item} of ${question.points}`);
 };
 
 const settled = async (client) => {
@@ -152,7 +152,7 @@ async function lawOf(draw) {
 const TRUTH = { truth: "c000000000000000" };
 const CERTAIN = 8 ** 10;
 
-/** What is kept for a metric after some events, in a state that begins as given. */
+/** The stored data of a metric after some events, in a state that begins as given. */
 async function keptAfter(metric, begun, values, entropy) {
   const state = new MemoryState({ ...empty(), choice: null, ...(begun && { events: { [metric.version]: { begun: MONDAY, state: begun } } }) });
   const recorder = new events({
@@ -194,9 +194,9 @@ test("the row of a set is about one value, and drawn again for that alone: all d
     for (const cell of [0, 1]) {
       const before = { batch: "b", cohort, row: btoa(String.fromCharCode(cohort, cell)) };
       for (const place of [0, 1]) {
-        const told = await row(before, [["a", "b"][place], "c"]);
+        const distribution = await row(before, [["a", "b"][place], "c"]);
         const fresh = { [`${cohort},1`]: CERTAIN * 0.75, [`${cohort},0`]: CERTAIN * 0.25 };
-        assert.deepEqual(told, place === cohort ? fresh : { [`${cohort},${cell}`]: CERTAIN });
+        assert.deepEqual(distribution, place === cohort ? fresh : { [`${cohort},${cell}`]: CERTAIN });
       }
     }
 });
@@ -219,9 +219,9 @@ test("the answer of a week is reported once, at the first client of the next", a
     const client = await settled(met.open());
     assert.equal(await client.add("exports"), "noted");
     const { exports: one, bytes, longest, days, used, ...rest } = answersOf(met.posts.concat(await client.preview()));
-    for (const [name, told, wanted] of [["exports", one, 3], ["bytes", bytes, -15], ["longest", longest, 7], ["days", days, 3]]) {
-      assert.equal(told.length, 1);
-      near(name, told[0], wanted);
+    for (const [name, reported, wanted] of [["exports", one, 3], ["bytes", bytes, -15], ["longest", longest, 7], ["days", days, 3]]) {
+      assert.equal(reported.length, 1);
+      near(name, reported[0], wanted);
     }
     assert.ok([{ 0: false }, { 1: true }, { 2: false }].some((each) => JSON.stringify([each]) === JSON.stringify(used)), JSON.stringify(used));
     assert.deepEqual(rest, { crash: [true], step: ["edited"], retention: ["0", "1"] });
@@ -233,9 +233,9 @@ test("a week without an event is reported, too, and one without a client is not"
   await consenting(met, only(["exports", "crash", "step"]));
   met.day += 15;
   await settled(met.open(only(["exports", "crash", "step"])));
-  const { exports: told, ...rest } = answersOf(met.posts);
-  near("exports", told[0], 0);
-  assert.deepEqual([told.length, rest], [1, { crash: [false], step: ["other"] }]);
+  const { exports, ...rest } = answersOf(met.posts);
+  near("exports", exports[0], 0);
+  assert.deepEqual([exports.length, rest], [1, { crash: [false], step: ["other"] }]);
 });
 
 test("a page that stays open reports at its first call in the next week, whichever call that is", async () => {
@@ -251,9 +251,9 @@ test("a page that stays open reports at its first call in the next week, whichev
     await client.add("exports");
     met.day += 7;
     await call(client);
-    const told = answersOf(await client.preview()).exports;
-    assert.equal(told?.length, 1, name);
-    near("exports", told[0], 1);
+    const exports = answersOf(await client.preview()).exports;
+    assert.equal(exports?.length, 1, name);
+    near("exports", exports[0], 1);
   }
 });
 
@@ -347,9 +347,9 @@ test("two tabs note the events of both, and make one report", async () => {
   assert.deepEqual((await met.data()).events[version], { begun: MONDAY, state: 30 });
   met.day += 7;
   await Promise.all(tabs.map((tab) => tab.add("exports")));
-  const told = answersOf(await tabs[0].preview());
-  assert.deepEqual([told.exports.length, told.crash], [1, [false]]);
-  near("exports", told.exports[0], 30);
+  const answers = answersOf(await tabs[0].preview());
+  assert.deepEqual([answers.exports.length, answers.crash], [1, [false]]);
+  near("exports", answers.exports[0], 30);
   assert.equal((await met.data()).events[version].state, 3);
 });
 
@@ -360,7 +360,7 @@ test("a thousand events at once open the period once, and each counts", async ()
   assert.equal(Object.values((await met.data()).events)[0].state, 1000);
 });
 
-test("clients of other metrics keep the events of each other's, for as long as a period lasts", async () => {
+test("clients of other metrics keep the events of each other's while a period lasts", async () => {
   const met = device();
   const [one, other] = [only(["exports"]), only(["longest"])];
   await consenting(met, one);
@@ -372,9 +372,9 @@ test("clients of other metrics keep the events of each other's, for as long as a
   met.day++;
   await settled(met.open(one));
   await settled(met.open(other));
-  const told = answersOf(met.posts);
-  near("exports", told.exports[0], 1);
-  near("longest", told.longest[0], 9);
+  const answers = answersOf(met.posts);
+  near("exports", answers.exports[0], 1);
+  near("longest", answers.longest[0], 9);
   met.day += 40;
   await settled(met.open(one));
   assert.deepEqual(Object.keys((await met.data()).events), [one.metrics[0].version]);
@@ -442,7 +442,7 @@ test("events of the mode local are never sent", async () => {
   assert.deepEqual(sent, ["exports"], "none of the row that was drawn for the mode local, and a count from then on");
 });
 
-test("data of a client that knew no events are its beginning", async () => {
+test("data of a client without events are read as having none", async () => {
   const met = device();
   const old = { ...empty(), last: { exports: MONDAY - 7 }, accounts: { abc: { name: "exports", reports: 1, epsilon: 1, day: MONDAY - 7 } } };
   met.state = new MemoryState(old);
@@ -465,10 +465,10 @@ test("events that were lost with damaged data cost the report of the period, and
   assert.deepEqual(await client.preview(), []);
   met.day += 7;
   await client.add("exports");
-  const told = answersOf(await client.preview());
-  near("exports", told.exports[0], 1);
-  near("days", told.days[0], 1);
-  assert.deepEqual(told.crash, [true]);
+  const answers = answersOf(await client.preview());
+  near("exports", answers.exports[0], 1);
+  near("days", answers.days[0], 1);
+  assert.deepEqual(answers.crash, [true]);
 });
 
 test("a clock that was ahead loses its period, and gains no report", async () => {
@@ -497,7 +497,7 @@ test("a day of first use that lies ahead becomes today, and a clock that is behi
   assert.equal((await met.data()).firstUse, MONDAY);
 });
 
-test("a metric with after waits, whoever gives its answers, and a device of a day never reports", async () => {
+test("a metric with after waits, for events and for answers of the app, and a device of one day never reports", async () => {
   for (let visit = 0; visit < 5; visit++) {
     const short = device();
     const client = await consenting(short, only(["exports", "crash", "retention"], { after: 7 }));

@@ -1,4 +1,4 @@
-"""The npm package: its types, its size, what it holds, and what its files may use."""
+"""The npm package: its types, its size, its files, and the imports that they may use."""
 
 import gzip
 import json
@@ -22,13 +22,13 @@ FORBIDDEN = re.compile(r"Math\.random|\beval\b|new Function|sendBeacon")
 
 @pytest.fixture(scope="module")
 def imports(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
-    """What each source file imports, as esbuild reads it: other files by their place in ``src``, else the name."""
+    """Return the imports of each source file, read by esbuild: other files by their place in ``src``, else the name."""
     folder = tmp_path_factory.mktemp("bundle")
     files = [path.relative_to(CLIENT) for path in SOURCES]
     options = ["--bundle", "--format=esm", "--platform=node", f"--outdir={folder}", f"--metafile={folder}/meta.json"]
     run(packages() / ".bin" / "esbuild", *files, *options, "--log-level=error")
     inputs = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["inputs"]
-    return {name: [one["path"] for one in told["imports"]] for name, told in inputs.items()}
+    return {name: [imported["path"] for imported in source["imports"]] for name, source in inputs.items()}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def reached(imports: Mapping[str, list[str]], *begin: str) -> set[str]:
-    """The files that some files need."""
+    """Return the files that some files need."""
     seen: set[str] = set()
     waiting = list(begin)
     while waiting:
@@ -61,13 +61,13 @@ def reached(imports: Mapping[str, list[str]], *begin: str) -> set[str]:
 
 
 def foreign(imports: Mapping[str, list[str]], files: Iterable[str]) -> set[str]:
-    """What files import that is no file of ``src``."""
+    """Return the imports that are no files of ``src``."""
     return {one for name in files for one in imports[name] if one not in imports}
 
 
 @pytest.mark.slow  # starts TypeScript
 def test_sources_have_the_right_types() -> None:
-    known = packages() / ".cache" / "tsc.tsbuildinfo"  # what has not changed is not checked again
+    known = packages() / ".cache" / "tsc.tsbuildinfo"  # unchanged sources are not checked again
     assert run(packages() / ".bin" / "tsc", "--incremental", "--tsBuildInfoFile", known) == ""
 
 
@@ -90,7 +90,9 @@ def test_the_client_for_browsers_is_small(tmp_path: Path, capsys: pytest.Capture
     assert [name for name, most in MOST.items() if sizes[name] > most] == []
 
 
-def test_browsers_get_no_part_of_node_and_no_one_gets_another_package(imports: Mapping[str, list[str]]) -> None:
+def test_browser_sources_import_nothing_of_node_and_no_source_imports_a_package(
+    imports: Mapping[str, list[str]],
+) -> None:
     assert all(name.startswith("src/") for name in imports)
     assert foreign(imports, reached(imports, "src/index.js", "src/element.js")) == set()
     assert all(name.startswith("node:") for name in foreign(imports, imports))
@@ -99,7 +101,7 @@ def test_browsers_get_no_part_of_node_and_no_one_gets_another_package(imports: M
     assert users <= reached(imports, "src/node.js")
 
 
-def test_sources_are_short_and_neither_guess_nor_make_code() -> None:
+def test_sources_are_short_and_use_neither_math_random_nor_eval() -> None:
     texts = {str(path.relative_to(CLIENT)): path.read_text(encoding="utf-8") for path in SOURCES}
     assert len(texts) > 20
     assert [name for name, text in texts.items() if len(text.splitlines()) > 300] == []
@@ -109,7 +111,9 @@ def test_sources_are_short_and_neither_guess_nor_make_code() -> None:
 def test_package_lists_its_sources_and_nothing_else_of_the_folder() -> None:
     node()
     listed = json.loads(run("npm", "pack", "--dry-run", "--json", "--ignore-scripts", folder=CLIENT))[0]["files"]
-    held = {one["path"] for one in listed if not one["path"].startswith(("types/", "dist/"))}  # made when it is packed
+    held = {
+        file["path"] for file in listed if not file["path"].startswith(("types/", "dist/"))
+    }  # made when it is packed
     assert held == {str(path.relative_to(CLIENT)) for path in SOURCES} | {"package.json", "README.md"}
 
 
@@ -120,9 +124,9 @@ def test_package_holds_its_sources_types_and_bundle_and_nothing_else(packed: Pat
     sources = {str(path.relative_to(CLIENT)) for path in SOURCES}
     types = {re.sub(r"^src/(.*)\.js$", r"types/\1.d.ts", name) for name in sources}
     assert held == sources | types | {"package.json", "README.md", "dist/dither.min.js"}
-    told: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
-    assert [key for key in told if "ependencies" in key] == ["devDependencies"]
-    assert not {"preinstall", "install", "postinstall", "prepare"} & told["scripts"].keys()
+    content: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    assert [key for key in content if "ependencies" in key] == ["devDependencies"]
+    assert not {"preinstall", "install", "postinstall", "prepare"} & content["scripts"].keys()
 
 
 @pytest.mark.slow  # likewise

@@ -118,7 +118,7 @@ def _installed(name: str) -> str | None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let one process of those that run tests do this at a time."""
+    """Let one test process do this at a time."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
 """Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--room NAME] [--all]``.
 
-Or try all of one line, once a test is written for one that survived: ``python -m tests.mutants --line FILE:NUMBER``.
+Or try all of one line, once a test for a survivor is written: ``python -m tests.mutants --line FILE:NUMBER``.
 """
 
 import argparse
@@ -41,15 +41,15 @@ class Drawn:
 
 
 def sample(rooms: Sequence[str], count: int, seed: int) -> list[Drawn]:
-    """Return so many mutants, from each room as many while it has some, without those known to be equivalent."""
+    """Return ``count`` mutants, equally many from each room while it has some, without known equivalents."""
     in_turn = chain.from_iterable(zip_longest(*(_of_room(room, seed) for room in rooms)))
     return list(islice((drawn for drawn in in_turn if drawn is not None), count))
 
 
 def of_line(line: str) -> list[Drawn]:
     """Return every mutant of a line, FILE:NUMBER, in the first room that mutates it."""
-    found = (list(_of_room(room, 0, line)) for room in ROOMS)
-    return next((drawn for drawn in found if drawn), [])
+    mutants = (list(_of_room(room, 0, line)) for room in ROOMS)
+    return next((drawn for drawn in mutants if drawn), [])
 
 
 def _of_room(room: str, seed: int, line: str | None = None) -> Iterator[Drawn]:
@@ -74,7 +74,7 @@ def _compiles(code: str) -> bool:
 
 
 def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple[Mutant, str]]:
-    """Yield what became of each mutant under the tests that ``make test`` runs, or under all of them."""
+    """Yield the fate of each mutant under the tests that ``make test`` runs, or under all of them."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         copies = [Copy(_TREE, Path(folder) / str(number), slow=slow) for number in range(jobs)]
         free: SimpleQueue[Copy] = SimpleQueue()
@@ -97,26 +97,26 @@ def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple
 
 
 def main() -> int:
-    """Print every mutant's fate, and those that survived once more; return 1 if too many did."""
+    """Print every mutant's fate, then the survivors again; return 1 if there are too many."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=100, help="draw so many mutants")
+    parser.add_argument("--count", type=int, default=100, help="number of mutants to draw")
     parser.add_argument("--seed", type=int, default=1, help="draw others with another number")
-    parser.add_argument("--jobs", type=int, default=2, help="run so many test processes at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="number of test processes at a time")
     parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
     parser.add_argument("--line", metavar="FILE:NUMBER", help="draw none, but try all mutants of this line")
     parser.add_argument("--all", action="store_true", help="run slow tests too, as make test-all does")
-    given = parser.parse_args()
-    drawn = of_line(given.line) if given.line else sample(given.room or list(ROOMS), given.count, given.seed)
+    options = parser.parse_args()
+    drawn = of_line(options.line) if options.line else sample(options.room or list(ROOMS), options.count, options.seed)
     became: Counter[str] = Counter()
     survivors = []
-    ended = fates([one.mutant for one in drawn], given.jobs, slow=given.all)
+    ended = fates([change.mutant for change in drawn], options.jobs, slow=options.all)
     for number, (one, (mutant, fate)) in enumerate(zip(drawn, ended, strict=True), start=1):
         print(f"{number:4} {fate:8} {mutant.place}  {one.before}  ->  {one.after}", flush=True)
         became[fate] += 1
         if fate not in _DEAD:
             survivors.append(one)
-    told = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
-    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}: {told}); the others:")
+    summary = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {options.seed}: {summary}); the others:")
     for one in survivors:
         print(f"  {one.mutant.place}\n    - {one.before}\n    + {one.after}")
     return int(len(survivors) > (1 - _TARGET) * len(drawn))

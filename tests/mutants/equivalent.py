@@ -1,11 +1,11 @@
-"""Mutants that no test can kill, for they compute the same: by file and line, with the reason."""
+"""Mutants that no test can kill, because they compute the same: by file and line, with the reason."""
 
 _CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/dither_shared/privacy"
 
 AMOUNTS: dict[tuple[str, str], str] = {
     ("server/dither_server/analysis/composition.py", "_SPARE = 8"): "more digits than are needed are still enough",
     ("server/dither_spool/records.py", "_CHUNK = 1 << 21"): "rows are the same in however many chunks",
-    (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
+    (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is shown changes no finding",
     (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 192"): "a report that takes more asks the system once more",
     (
         f"{_SERVER}/store/tallies.py",
@@ -26,7 +26,7 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (
         f"{_SERVER}/analysis/composition.py",
         "_LEFT_OUT = 10 ** (_SPARE - 1)",
-    ): "what is left out is added, where it ends",
+    ): "the omitted part is added at the end",
     (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
     (f"{_SERVER}/estimation/intervals/exact.py", "_SECANTS, _HALVINGS = 10, 60"): "ends are found before",
     **{
@@ -49,11 +49,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         "server/dither_spool/ids.py",
         "yield np.frombuffer(content, dtype=np.uint8).reshape(- 2, 16)",
-    ): "numpy takes any negative length for the one that follows from the others",
+    ): "numpy infers the length for any negative number",
     (
         "server/dither_spool/records.py",
         'rows = np.ascontiguousarray(windows).view(f"S{length}").reshape(- 2)',
-    ): "numpy takes any negative length for the one that follows from the others",
+    ): "numpy infers the length for any negative number",
     (
         f"{_SERVER}/analysis/composition.py",
         "decimal.MAX_PREC, decimal.ROUND_HALF_EVEN, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 1, [], [decimal.Inexact]",
@@ -73,12 +73,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5)):",
-    ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
+    ): "one cohort more is searched for two inputs that are far apart; the result holds for any two",
     **{
         (
             f"{_CLIENT}/reporting/keys.py",
             f"if self._drawn[ {place}] != {tag}:",
-        ): "a draw is drawn anew each time, and is the same"
+        ): "a keyed draw is the same each time it is repeated"
         for place in (1, -1)
         for tag in ("tag", "record.tag")
     },
@@ -119,17 +119,17 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ 1] != record.tag:",
-    ): "a draw is read anew each time, and is the same",
+    ): "a keyed draw is the same each time it is read",
     (
         f"{_SERVER}/store/tallies.py",
         "connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 2))",
-    ): "whoever kept an estimate only looks whether the number is another",
+    ): "the cache only compares whether the number differs",
     (
         f"{_SERVER}/store/batch_ids.py",
         "opened = 1 if current is None else current.opened + 2",
     ): "days are only put in the order in which they were opened",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
-    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
+    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock shows a day before the first, which is 1",
     (
         f"{_CLIENT}/reporting/ledger.py",
         "if day >= self._last.get(name, _NEVER):",
@@ -256,7 +256,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "_CLOSE = -0.99999999": "all ends are computed one by one",
             "_BESIDE = 1.01": "more ends are computed one by one",
             "if p <= q:  # the opposite is reported more often: count how many do not support the value": (
-                "where both are the same a report tells nothing, which no mechanism allows"
+                "if both are the same a report carries no information, which no mechanism allows"
             ),
             "scale = np.minimum(np.maximum(from_1, _NOUGHT) / self.tails.alike, 2)": "a factor above 0 moves no root",
             "scale = np.minimum(np.maximum(from_1, _NOUGHT) * self.tails.alike, 1)": "a factor above 0 moves no root",
@@ -282,7 +282,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
                 "one secant more is tried before the range is halved"
             ),
             "upper = part < (least + most) / 2": "the halves are only taken in another order",
-            "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
+            "upper = part >= (least + most) / 2": "a point in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
         }.items()

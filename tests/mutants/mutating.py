@@ -30,7 +30,7 @@ _Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change: the so-manieth place at which an operator applies."""
+    """A file with one change: the index of the place at which an operator applies."""
 
     room: str
     file: str
@@ -94,7 +94,7 @@ def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
             parts = [*node.decorator_list, node.returns]
         elif isinstance(node, ast.ClassDef):
             parts = list(node.decorator_list)
-        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in what is tested
+        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in tested code
             parts = [node.value]
         elif isinstance(node, ast.arg | ast.AnnAssign):
             parts = [node.annotation]

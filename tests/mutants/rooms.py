@@ -1,4 +1,4 @@
-"""The rooms that are mutated, and the tests that hold each; the quickest tests stand first."""
+"""The rooms that are mutated, and the tests of each; the quickest tests come first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

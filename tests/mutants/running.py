@@ -21,7 +21,7 @@ _CAUGHT = {0: "survived", 1: "killed", 2: "killed", 4: "killed"}
 """By pytest's exit code: a test or a conftest that cannot be imported is an interruption or an error of use."""
 
 _FROZEN = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""What is compiled stays as it is."""
+"""Compiled files are kept."""
 
 
 class Copy:
@@ -63,7 +63,7 @@ class Copy:
             place.write_text(source, encoding="utf-8")
 
     def _compile(self) -> None:
-        """Compile all once, for that takes half the time of a test that fails at once.
+        """Compile all once, because that takes half the time of a test that fails at once.
 
         Sources are known by their digest: a mutant may have the size and the second of the one before.
         """

@@ -91,8 +91,8 @@ def _handler(collector: FakeCollector) -> type[BaseHTTPRequestHandler]:
                 return
             self._answer(202, collector.receipt or {"accepted": rows, "refused": 0})
 
-        def _answer(self, status: int, told: object, more: dict[str, str] | None = None) -> None:
-            body = json.dumps(told).encode()
+        def _answer(self, status: int, content: object, more: dict[str, str] | None = None) -> None:
+            body = json.dumps(content).encode()
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **(more or {})}.items():
                 self.send_header(name, value)

@@ -86,8 +86,8 @@ def config(folder: Path, url: str, **changed: object) -> RelayConfig:
 
 def waiting(store: RelayStore) -> list[tuple[int, int, int, int]]:
     """Return the waiting, frozen, forwarded and dropped reports of each pool that has any."""
-    counts = [(one.waiting, one.frozen, one.forwarded, one.dropped) for one in store.held()]
-    return [one for one in counts if any(one)]
+    counts = [(pool.waiting, pool.frozen, pool.forwarded, pool.dropped) for pool in store.held()]
+    return [count for count in counts if any(count)]
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -111,8 +111,8 @@ def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: 
     """Return the status and the body of an answer."""
     address = urlsplit(url)
     with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)) as connection:
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body, ({} if body is None else JSON) | given)
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, ({} if body is None else JSON) | fields)
         response = connection.getresponse()
         return response.status, response.read()
 

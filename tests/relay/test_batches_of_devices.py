@@ -1,8 +1,8 @@
 """Whatever devices, relays and their crashes do, no batch has two reports of a device.
 
 Devices report as the client's ledger lets them: at most once in each period that their clock shows, never for an
-earlier one; a report that waits is sent again, byte for byte, to whichever relay. The collector here keeps all that
-relays send; it knows whose row is whose, as no collector does.
+earlier one; a report that waits is sent again, byte for byte, to any relay. The collector here keeps all
+bodies of relays, and knows the device of each row, as no real collector does.
 """
 
 import random
@@ -29,7 +29,7 @@ DEVICES, RELAYS, LEAST = 8, 2, 2
 
 
 class Watcher(CollectorClient):
-    """Takes everything, but its answer may be lost."""
+    """A collector that takes everything, but whose answer may be lost."""
 
     def __init__(self) -> None:
         super().__init__("http://localhost", "", 1)
@@ -49,7 +49,7 @@ class Watcher(CollectorClient):
 
 @dataclass
 class Device:
-    """Draws reports as the ledger says, and keeps them all: it may send each again at any time."""
+    """A device that draws reports as the ledger allows, and keeps them all: it may send each again at any time."""
 
     number: int
     last: int = 0
@@ -57,7 +57,7 @@ class Device:
 
     def report(self, period: str, today: int) -> None:
         pool = THEME._replace(period=pool_period(period, today))
-        if pool.days is None and any(one.pool == pool for one in self.reports):
+        if pool.days is None and any(report.pool == pool for report in self.reports):
             return
         if pool.days is not None and pool.days.start <= self.last:
             return
@@ -86,7 +86,7 @@ class World:
         self._stack = stack
         for one in self.folders:
             one.mkdir()
-        self.stores = [stack.enter_context(relay_at(one)) for one in self.folders]
+        self.stores = [stack.enter_context(relay_at(folder)) for folder in self.folders]
 
     def config(self, relay: int) -> RelayConfig:
         day = datetime.fromordinal(self.today + self.ahead[relay]).replace(tzinfo=UTC)
@@ -135,14 +135,14 @@ def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_
         world = World(tmp_path, seed, stack)
         for _ in range(60):
             world.day()
-    owner = {one.rows: device.number for device in world.devices for one in device.reports}
+    owner = {report.rows: device.number for device in world.devices for report in device.reports}
     assert len(world.watcher.batches) > 10
     assert len({batch.pool for batch in world.watcher.batches}) > 5
     check(world.watcher, owner)
 
 
 def check(watcher: Watcher, owner: dict[bytes, int]) -> None:
-    """Hold what the collector has seen to the promise: no body, and not even all bodies of a pool, break it."""
+    """Assert the promise on all that the collector received: for each body, and for all bodies of a pool together."""
     bodies = {batch.batch: batch for batch in watcher.batches}  # a retry has the same bytes
     whole: dict[Pool, list[bytes]] = defaultdict(list)
     for body in bodies.values():

@@ -1,4 +1,4 @@
-"""Periods at a relay: what it takes, when it forwards, and what it drops, as its clock goes on."""
+"""Periods at a relay: which reports it takes, forwards and drops as its clock advances."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -37,7 +37,7 @@ def _standing(now: datetime) -> Callable[[], datetime]:
 
 
 def answer(pool: Pool, day: date) -> int:
-    """The status with which a relay refuses a report of a pool on a day; 202 if it does not."""
+    """Return the status with which a relay answers a report of a pool on a day; 202 if it takes it."""
     try:
         config(
             Path(), "http://collector", now=_standing(datetime(day.year, day.month, day.day, tzinfo=UTC))
@@ -91,7 +91,7 @@ def test_late_reports_wait_for_a_batch_of_their_own_or_are_dropped_and_counted(t
         assert (theme.waiting, theme.forwarded, theme.dropped) == (0, 9, 4)
 
 
-def test_reports_of_a_period_that_lasts_are_not_too_old(tmp_path: Path) -> None:
+def test_reports_of_a_long_period_are_not_too_old(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         hold(store, rows(3), period=WEEK, day=MONDAY - timedelta(days=60))  # days of the relay, not of its clock
         hold(store, rows(2), pool=2, day=MONDAY - timedelta(days=60))
@@ -103,7 +103,7 @@ def test_reports_of_a_period_that_lasts_are_not_too_old(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("least", "leaves"), [(1, True), (9, True), (10, False), (10_000, False)])
-def test_a_pool_that_wants_more_reports_than_the_relay_waits_for_them(least: int, leaves: bool, tmp_path: Path) -> None:
+def test_pool_waits_for_its_own_minimum_if_that_is_above_the_relays(least: int, leaves: bool, tmp_path: Path) -> None:
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         pool = THEME._replace(least=least)
         store.list_pools([LISTED[0]._replace(digest=pool.digest)], LIMITS)
@@ -113,7 +113,7 @@ def test_a_pool_that_wants_more_reports_than_the_relay_waits_for_them(least: int
 
 
 def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
-    """Devices name the least number in their pool; one that the collector lists with another is another pool."""
+    """Devices name the least number in their pool; with another number the collector lists another pool."""
     with collecting(POOLS) as collector, Relay(config(tmp_path, collector.url)) as relay:
         relay.pools.refresh()
         with pytest.raises(Problem) as caught:
@@ -122,7 +122,7 @@ def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
 
 
 def taken(relay: Relay, period: str) -> int:
-    """The status of a report of a period at a relay."""
+    """Return the status of a report of a period at a relay."""
     body = SealedReport(LAYOUT._replace(period=period), rows(1)[0]).encode()
     environ = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(body))}
     return relay.endpoint.respond(environ | {"wsgi.input": BytesIO(body), "REMOTE_ADDR": "127.0.0.1"})[0]

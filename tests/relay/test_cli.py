@@ -15,9 +15,9 @@ from relay.relaying import LAYOUT, POOLS, THEME, hold, rows, running, stored, ur
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
-    told = CliRunner().invoke(cli, arguments, env={"DITHER_RELAY_CONFIG": ""})
-    assert told.exception is None or isinstance(told.exception, SystemExit), told.exception
-    return told.exit_code, told.output
+    result = CliRunner().invoke(cli, arguments, env={"DITHER_RELAY_CONFIG": ""})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
 
 
 def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> None:
@@ -26,9 +26,9 @@ def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> N
         with stored(tmp_path) as store:
             hold(store, rows(1200))
             hold(store, rows(3, 1), pool=2)
-        told = json.loads(invoke("status", *db, "--json")[1])
-        assert [one["waiting"] for one in told["pools"]] == [3, 1200, 0]
-        assert told["trouble"] is None
+        shown = json.loads(invoke("status", *db, "--json")[1])
+        assert [pool["waiting"] for pool in shown["pools"]] == [3, 1200, 0]
+        assert shown["trouble"] is None
         ways = (*db, "--collector", collector.url, "--batch", "5")
         assert invoke("forward", *ways) == (0, "1,200 reports forwarded, 3 wait\n")
         assert invoke("forward", *ways) == (0, "0 reports forwarded, 3 wait\n")
@@ -51,8 +51,8 @@ def test_status_counts_listed_pools_without_reports(tmp_path: Path) -> None:
         lines = invoke("status", *db)[1].splitlines()
         assert lines[1].split()[:3] == [LAYOUT.series, "x25519", "3"]
         assert lines[2] == f"2 pools {listed}"
-        told = json.loads(invoke("status", *db, "--json")[1])["pools"]
-        assert {one["pool"]: one["named"] for one in told} == {LAYOUT.series: True, THEME.digest: False}
+        pools = json.loads(invoke("status", *db, "--json")[1])["pools"]
+        assert {pool["pool"]: pool["named"] for pool in pools} == {LAYOUT.series: True, THEME.digest: False}
 
 
 def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -
         assert "trouble: theme/0123456789abcdef/once/1: the collector answered 401" in invoke("status", *ways[:2])[1]
 
 
-def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
+def test_forward_is_refused_while_a_relay_forwards(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         assert url
         with closing(RelayStore(url_of(tmp_path))) as store:
@@ -77,7 +77,7 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "told"),
+    ("flag", "value", "message"),
     [
         ("--batch", "1", "--batch: 1 is below 2"),
         ("--body-limit", "1", "--body-limit: 1 is below 1"),
@@ -95,11 +95,11 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
         ("--log-level", "loud", "--log-level: 'loud' is not one of"),
     ],
 )
-def test_wrong_settings_are_refused_by_name(tmp_path: Path, flag: str, value: str, told: str) -> None:
-    given = {"--db": url_of(tmp_path), "--collector": "https://collector.example"} | {flag: value}
-    status, text = invoke("run", *(word for pair in given.items() for word in pair))
+def test_wrong_settings_are_refused_by_name(tmp_path: Path, flag: str, value: str, message: str) -> None:
+    options = {"--db": url_of(tmp_path), "--collector": "https://collector.example"} | {flag: value}
+    status, text = invoke("run", *(word for pair in options.items() for word in pair))
     assert status == 2
-    assert text.startswith(f"dither-relay: {told}")
+    assert text.startswith(f"dither-relay: {message}")
 
 
 def test_missing_settings_are_named(tmp_path: Path) -> None:

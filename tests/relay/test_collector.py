@@ -66,8 +66,8 @@ def test_a_redirect_is_not_followed_and_its_token_goes_nowhere() -> None:
 
 
 @pytest.mark.skipif(which("openssl") is None, reason="no openssl here")
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused, and taken once it is trusted."""
+def test_untrusted_certificate_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificate is refused, and taken once it is trusted."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     more = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
@@ -86,7 +86,7 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
 
     class Server(HTTPServer):
         def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing of a handshake that was broken off."""
+            """Print nothing about a handshake that was broken off."""
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -112,7 +112,7 @@ def test_control_characters_of_the_collectors_answer_are_dropped() -> None:
 
 @contextmanager
 def answering(answer: Callable[[socket.socket], object]) -> Iterator[str]:
-    """Answer one connection, whatever it asks; the URL."""
+    """Answer one connection with fixed bytes; yield the URL."""
 
     def serve() -> None:
         with suppress(OSError), listener.accept()[0] as peer:
@@ -178,8 +178,8 @@ def test_answer_that_never_begins_times_out() -> None:
 
 
 @pytest.mark.parametrize("part", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 202 Accepted\r\nA: b\r\n", b""])
-def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
-    """Though there is always something to read."""
+def test_answer_that_never_ends_is_cut_off_at_the_deadline(part: bytes) -> None:
+    """The deadline holds although there is always something to read."""
 
     def answer(peer: socket.socket) -> None:
         start = part or b"HTTP/1.1 202 Accepted\r\nContent-Length: 60000\r\n\r\n"

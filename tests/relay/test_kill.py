@@ -1,4 +1,4 @@
-"""Kill -9 at every step of a round, and amid arrivals: what was acknowledged arrives once."""
+"""Kill -9 at every step of a round, and amid arrivals: an acknowledged report arrives once."""
 
 import os
 import random
@@ -39,7 +39,7 @@ def deadly(target, name, when, turn):
             return whole(*arguments)
         if when == "before":
             die()
-        told = whole(*arguments)
+        whole(*arguments)
         die()
     setattr(target, name, step)
 
@@ -80,11 +80,11 @@ for number, point in enumerate(sys.argv[3:]):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no fork")
 def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
-    """Each is killed in a round of four bodies, and another process goes on."""
+    """Each process is killed in a round of four bodies, and the next one resumes."""
     with collecting(POOLS, batch_limit=10) as collector:
         path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-        told = run("-c", _WORK, str(tmp_path), collector.url, *STEPS, check=True, env=path)
-        assert told.stdout.splitlines() == [f"{point} -9 7" for point in STEPS], told.stderr
+        result = run("-c", _WORK, str(tmp_path), collector.url, *STEPS, check=True, env=path)
+        assert result.stdout.splitlines() == [f"{point} -9 7" for point in STEPS], result.stderr
         assert collector.rows() == Counter(row for number in range(len(STEPS)) for row in rows(32, number))
 
 
@@ -110,7 +110,7 @@ def test_reports_acknowledged_before_a_kill_are_forwarded_once(tmp_path: Path) -
                 enough = len(acknowledged) + chance.randrange(100, 300)
                 for one in devices:
                     one.start()
-                while len(acknowledged) < enough and any(one.is_alive() for one in devices):
+                while len(acknowledged) < enough and any(device.is_alive() for device in devices):
                     devices[0].join(0.01)
                 process.kill()
                 for one in devices:

@@ -30,7 +30,7 @@ def kind(pools: Pools, pool: Pool, length: int) -> Kind:
     return caught.value.kind
 
 
-def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
+def test_relay_knows_the_pools_that_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
     pools.refresh()
@@ -47,7 +47,7 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
 
 
 def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector: FakeCollector) -> None:
-    """It would else be silent for ever: its key file may stand elsewhere than the operator thinks."""
+    """Otherwise it would stay silent: its key file may be elsewhere than the operator thinks."""
     collector.pools = []
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     with pytest.raises(RejectedError, match="lists no pool"):
@@ -68,19 +68,21 @@ def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, 
     assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
 
 
-def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
+def test_unlisted_suite_is_an_unknown_pool_and_another_length_is_malformed(
     store: RelayStore, collector: FakeCollector
 ) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.refresh()
-    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop what is malformed
+    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop malformed reports
     assert kind(pools, THEME, 1138) is Kind.MALFORMED
     collector.pools = POOLS[2:]
     pools.refresh()
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
 
 
-def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: FakeCollector) -> None:
+def test_reports_for_unknown_pools_add_no_pool_and_cause_no_request(
+    store: RelayStore, collector: FakeCollector
+) -> None:
     pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.start()
     while not pools.is_known:

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a relay, and that its alerts ask for nothing else."""
+"""The metrics of a relay, and its alerts, which use only these."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ def collector() -> Iterator[FakeCollector]:
 
 @pytest.fixture
 def relay(tmp_path: Path, collector: FakeCollector) -> Iterator[Relay]:
-    """One that knows the pools, and holds seven reports of one of them."""
+    """A relay that knows the pools, and holds seven reports of one of them."""
     with stored(tmp_path) as store:
         hold(store, rows(7))
     with Relay(config(tmp_path, collector.url)) as one:
@@ -38,11 +38,11 @@ def text(relay: Relay) -> bytes:
     return relay.numbers.text(relay.families())
 
 
-def told(relay: Relay) -> dict[str, float]:
+def values_of(relay: Relay) -> dict[str, float]:
     return samples(text(relay))
 
 
-def test_every_name_in_its_alerts_is_one_that_a_relay_tells(relay: Relay) -> None:
+def test_alerts_name_only_metrics_that_a_relay_exports(relay: Relay) -> None:
     named = set(re.findall(r"\bdither_relay_\w+", ALERTS.read_text(encoding="utf-8")))
     families = {name for name, _ in re.findall(r"^# TYPE (\S+) (\S+)$", text(relay).decode(), re.MULTILINE)}
     assert len(named) > 8
@@ -60,14 +60,14 @@ def test_promtool_parses_the_relays_metrics(relay: Relay) -> None:
 def test_metrics_show_only_pools_sizes_and_kinds_of_answers(relay: Relay) -> None:
     relay.numbers.answered(202)
     relay.numbers.refused("crowded")
-    labels = {label for name in told(relay) for label in re.findall(r'(\w+)="', name)}
+    labels = {label for name in values_of(relay) for label in re.findall(r'(\w+)="', name)}
     assert labels == {"pool", "suite", "status", "reason", "le"}
-    assert not any("_created" in name for name in told(relay))  # of the first report, to the microsecond
+    assert not any("_created" in name for name in values_of(relay))  # of the first report, to the microsecond
 
 
 def test_healthy_relay_exports_its_counts(relay: Relay) -> None:
     relay.pools.refresh()
-    numbers = told(relay)
+    numbers = values_of(relay)
     assert numbers["dither_relay_ready"] == numbers["dither_database_up"] == 1
     assert not numbers["dither_relay_trouble"]
     assert not numbers["dither_relay_overdue"]
@@ -77,13 +77,13 @@ def test_healthy_relay_exports_its_counts(relay: Relay) -> None:
     assert 0 < numbers["dither_disk_free_bytes"] <= numbers["dither_disk_bytes"]
 
 
-def test_an_hour_that_was_missed_is_overdue(tmp_path: Path, collector: FakeCollector) -> None:
+def test_missed_forwarding_hour_is_exported_as_overdue(tmp_path: Path, collector: FakeCollector) -> None:
     with stored(tmp_path) as store:
         store.use_hour(TODAY - timedelta(days=1))
     with Relay(config(tmp_path, collector.url)) as relay:
-        assert told(relay)["dither_relay_overdue"] == 1
+        assert values_of(relay)["dither_relay_overdue"] == 1
     with Relay(config(tmp_path, collector.url, now=lambda: NOON.replace(hour=2))) as relay:
-        assert told(relay)["dither_relay_overdue"] == 0  # it comes at three
+        assert values_of(relay)["dither_relay_overdue"] == 0  # it comes at three
 
 
 def test_rejected_bodies_are_counted_in_metrics(tmp_path: Path, collector: FakeCollector) -> None:
@@ -92,28 +92,28 @@ def test_rejected_bodies_are_counted_in_metrics(tmp_path: Path, collector: FakeC
         hold(store, rows(7))
         store.use_hour(TODAY - timedelta(days=1))
     with Relay(config(tmp_path, collector.url)) as relay:
-        assert not told(relay)["dither_relay_rejected_bodies"]
+        assert not values_of(relay)["dither_relay_rejected_bodies"]
         relay.forwarder.beat()
-        assert told(relay)["dither_relay_rejected_bodies"] == 1
-    with Relay(config(tmp_path, collector.url)) as relay:  # what the first has read is ten seconds old at most
-        numbers = told(relay)
+        assert values_of(relay)["dither_relay_rejected_bodies"] == 1
+    with Relay(config(tmp_path, collector.url)) as relay:  # the values of the first are at most ten seconds old
+        numbers = values_of(relay)
         assert (numbers[f"dither_relay_frozen{POOL}"], numbers["dither_relay_trouble"]) == (7, 1)
 
 
 def test_a_relay_whose_database_is_gone_says_so(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And answers: whoever cannot ask it would take it for dead."""
+    """It still answers: a monitor that cannot reach it would take it for dead."""
 
     def fails(_: RelayStore) -> None:
         raise StoreError("database: disk I/O error")
 
     for name in ("held", "state", "disk"):
         monkeypatch.setattr(RelayStore, name, fails)
-    numbers = told(relay)
+    numbers = values_of(relay)
     assert numbers["dither_database_up"] == numbers["dither_relay_ready"] == 0
     assert not any(name.startswith(("dither_relay_trouble", "dither_disk")) for name in numbers)
 
 
 def test_relay_without_pools_is_not_ready(tmp_path: Path) -> None:
     with Relay(config(tmp_path, "http://127.0.0.1:1")) as relay:
-        numbers = told(relay)
+        numbers = values_of(relay)
         assert (numbers["dither_relay_ready"], numbers["dither_database_up"]) == (0, 1)

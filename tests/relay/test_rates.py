@@ -38,24 +38,24 @@ def test_flood_from_many_addresses_hardly_touches_another(monkeypatch: pytest.Mo
     assert shut_out < 60
 
 
-def test_a_limit_above_what_a_cell_counts() -> None:
+def test_limit_above_the_range_of_a_cell_is_capped() -> None:
     rates = Rates(10**9)
     assert all(rates.admits("192.0.2.1") for _ in range(70_000)) is False
     rates.turn()
     assert all(rates.admits("192.0.2.1") for _ in range(65_535))
 
 
-def test_nothing_keeps_an_address_beyond_a_window() -> None:
+def test_no_address_is_kept_beyond_the_window_of_the_limiter() -> None:
     proxies = Proxies("10.0.0.0/8")
-    told = [1]
-    rates = Rates(1, lambda: told.append(1))
+    calls = [1]
+    rates = Rates(1, lambda: calls.append(1))
     for address in ("198.51.100.77", "2001:db8:77::1"):
         assert address not in proxies
         is_loopback(address)
         rates.admits(group_of(address))
     assert group_of.cache_info().currsize
     rates.turn()
-    assert len(told) == 3
+    assert len(calls) == 3
     proxies.forget_addresses()
     assert group_of.cache_info().currsize == is_loopback.cache_info().currsize == 0
     for held in (vars(rates).values(), vars(proxies).values()):

@@ -1,4 +1,4 @@
-"""A real relay process: its socket, its limits, what it keeps of an address, and its end."""
+"""A real relay process: its socket, its limits, its memory of addresses, and its end."""
 
 import json
 import resource
@@ -42,7 +42,7 @@ from relay.relaying import (
 ADDRESS = "198.51.100.77"
 
 
-def test_from_devices_to_the_collector(tmp_path: Path) -> None:
+def test_relay_process_forwards_reports_of_devices_to_the_collector(tmp_path: Path) -> None:
     some = rows(7)
     with collecting(POOLS) as collector:
         with running(tmp_path, collector.url, "--token", "secret") as (url, process):
@@ -80,11 +80,11 @@ def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
             (413, "too-large", b"x" * 2_000_000),
         ):
             try:
-                told = ask(url, "POST", "/v1/sealed", body)
+                answer = ask(url, "POST", "/v1/sealed", body)
             except (ConnectionError, OSError):
                 assert status == 413  # it did not wait for the end
                 continue
-            assert (told[0], problem_of(told[1])) == (status, kind)
+            assert (answer[0], problem_of(answer[1])) == (status, kind)
         assert ask(url, "POST", "/v1/sealed", good, Content_Type="text/plain")[0] == 415
         assert ask(url, "GET", "/v1/sealed") == (200, b'{"relay": "dither"}')
         assert ask(url, "PUT", "/v1/sealed", good)[0] == 405
@@ -100,26 +100,26 @@ def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
 
 
 def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
-    given = ("--proxies", "127.0.0.1", "--rate", "3", "--log-level", "debug", "--open-metrics")
-    with collecting(POOLS) as collector, running(tmp_path, collector.url, *given) as (url, process):
+    options = ("--proxies", "127.0.0.1", "--rate", "3", "--log-level", "debug", "--open-metrics")
+    with collecting(POOLS) as collector, running(tmp_path, collector.url, *options) as (url, process):
         until_ready(url)
         seen = [send(url, row, X_Forwarded_For=f"203.0.113.9, {ADDRESS}") for row in rows(5)]
         assert seen == [202, 202, 202, 429, 429]
         assert send(url, rows(9)[8], X_Forwarded_For="198.51.100.78") == 202
         assert send(url, rows(1)[0][1:], X_Forwarded_For="198.51.100.79") == 400
-        told = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
-        assert problem_of(told[1]) == "crowded"
-        told_all = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
+        answer = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
+        assert problem_of(answer[1]) == "crowded"
+        outputs = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE)
-    told_all += [bytes_of(tmp_path), output.encode(), errors.encode()]
-    told_all += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    outputs += [bytes_of(tmp_path), output.encode(), errors.encode()]
+    outputs += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     packed = socket.inet_aton(ADDRESS)
-    for one in told_all:
-        assert b"198.51" not in one
-        assert b"203.0.113" not in one
-        assert packed not in one
-        assert packed[::-1] not in one
+    for text in outputs:
+        assert b"198.51" not in text
+        assert b"203.0.113" not in text
+        assert packed not in text
+        assert packed[::-1] not in text
 
 
 def test_relay_without_a_list_of_pools_answers_503(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_relay_without_a_list_of_pools_answers_503(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
 def test_a_disk_that_takes_no_more_is_not_ready(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    """A limit on the size of files stands for the disk: a write beyond it fails, and later writes succeed."""
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, process):
         until_ready(url)
         some = rows(3)
@@ -170,7 +170,7 @@ def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:
         assert errors == f"dither-relay: database: {message}\n"
 
 
-def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
+def test_relay_asked_to_end_during_a_post_ends_soon_and_the_next_posts_the_same_body(tmp_path: Path) -> None:
     """It does not wait for long, and the next process posts the same body."""
     with collecting(POOLS) as collector:
         with stored(tmp_path) as store:
@@ -195,8 +195,8 @@ def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["listing", "database"])
-def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
-    """And what was opened is closed again: the next one takes the lock."""
+def test_relay_that_fails_at_the_start_releases_its_lock(tmp_path: Path, lost: str) -> None:
+    """It closes what it opened: the next relay takes the lock."""
     with collecting(POOLS) as collector:
         if lost == "database":
             (tmp_path / "relay.db").write_bytes(b"no database" * 100)
@@ -207,22 +207,22 @@ def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
             Relay(config(tmp_path, collector.url)).close()
 
 
-def test_a_relay_counts_two_at_the_same_time_once(tmp_path: Path) -> None:
+def test_same_report_sent_twice_at_once_is_counted_once(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         until_ready(url)
         seen: list[int] = []
         threads = [threading.Thread(target=lambda: seen.append(send(url, rows(1)[0]))) for _ in range(12)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(PATIENCE)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
         assert seen == [202] * 12
         with closing(RelayStore(url_of(tmp_path), create=False, read_only=True)) as store:
             assert waiting(store) == [(1, 0, 0, 0)]
 
 
-def test_a_proxy_that_nobody_named_is_one_address(tmp_path: Path) -> None:
-    """Loudly: who set it up sees 429, not a limit that limits nobody."""
+def test_clients_of_an_unnamed_proxy_share_the_limit_of_one_address(tmp_path: Path) -> None:
+    """The operator notices, because devices get 429."""
     with collecting(POOLS) as collector, running(tmp_path, collector.url, "--rate", "4") as (url, process):
         until_ready(url)
         seen = [send(url, row, X_Forwarded_For=f"192.0.2.{place}") for place, row in enumerate(rows(6))]

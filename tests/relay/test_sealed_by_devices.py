@@ -1,4 +1,4 @@
-"""What the client seals goes through a relay process and opens with the collector's key: every row, nothing else."""
+"""Rows sealed by the client pass through a relay process, and exactly these open with the collector's key."""
 
 import base64
 from dataclasses import replace
@@ -19,7 +19,7 @@ x25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.x25519")
 
 
 @pytest.mark.parametrize(("chosen", "stratum", "value"), [(THEME, None, "light"), (LAYOUT, "linux/stable", "tabs")])
-def test_what_devices_seal_is_what_the_collector_opens(
+def test_collector_opens_exactly_the_rows_that_devices_sealed(
     chosen: Metric, stratum: str | None, value: str, tmp_path: Path
 ) -> None:
     private = x25519.X25519PrivateKey.generate()

@@ -1,4 +1,4 @@
-"""What tests of the laboratory share."""
+"""Fixtures of the laboratory's tests."""
 
 import sys
 from pathlib import Path

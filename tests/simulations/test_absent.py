@@ -1,7 +1,7 @@
-"""Of values that nobody holds at most 5% are ok, and none of a negative share, at any number of values and reports.
+"""At most 5% of the values that nobody holds are "ok", none with a negative share, at any number of values and reports.
 
-Of a right implementation each value of a listed domain is ok with a probability of at most 5%, independently of the
-others, for its support is drawn by itself; a test fails then with 1e-9, one of all with less than 1e-6.
+In a right implementation each absent value of a listed domain is "ok" with a probability of at most 5%, independently
+of the others, because its support is drawn independently. So a test fails with 1e-9, and any of them below 1e-6.
 """
 
 from itertools import product
@@ -41,9 +41,9 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
     population, absent = absent_of(size, users)
     oks = values = 0
     for _ in range(max(1, 100 // size)):
-        found = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
-        ok = (np.array(found.verdicts) == "ok") & absent
-        assert (found.frequency[ok] > 0).all()
+        result = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
+        ok = (np.array(result.verdicts) == "ok") & absent
+        assert (result.frequency[ok] > 0).all()
         oks, values = oks + int(ok.sum()), values + int(absent.sum())
     assert oks <= stats.binom.isf(1e-9, values, 0.05)
 
@@ -51,13 +51,13 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
 @pytest.mark.parametrize("users", [10**3, pytest.param(10**5, marks=pytest.mark.slow), 10**7])
 @pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
 def test_absent_strings_are_hardly_ever_ok(name: str, users: int) -> None:
-    """Collisions are those of one list of strings, and hang together: within 1 in 100, where chance moves it by 0.2."""
+    """Collisions in one list of strings are dependent: the rate is within 1 in 100, and chance moves it by 0.2."""
     mechanism = MECHANISMS[name].configure(None, {"epsilon": 1.0, "bits": 128, "cohorts": 64})
     population, absent = absent_of(3_000, users)
     rng, shares = np.random.default_rng([users, *name.encode()]), []
     for _ in range(10):
-        found = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
-        ok = (np.array(found.verdicts) == "ok") & absent
-        assert (found.frequency[ok] > 0).all()
+        result = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
+        ok = (np.array(result.verdicts) == "ok") & absent
+        assert (result.frequency[ok] > 0).all()
         shares.append(ok.sum() / absent.sum())
     assert np.mean(shares) < 0.06

@@ -43,7 +43,7 @@ def test_the_table_has_a_line_for_every_mechanism_law_and_epsilon() -> None:
         assert line.split()[:3] == ["auto:", "subset-selection", law]
 
 
-def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path) -> None:
+def test_users_of_a_column_default_to_its_rows(people: Path) -> None:
     few = ("--input", people, "--column", "job", "--mechanism", "auto", "--epsilon", "1", "--repeats", "1", "--json")
     (row,) = json.loads(run(*few).stdout)
     assert (row["users"], row["size"], row["distribution"]) == (100, 3, "csv")
@@ -101,28 +101,28 @@ def test_shells_complete_commands_and_choices() -> None:
 
 
 @pytest.mark.parametrize(("setting", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_no_colour_is_used_where_none_is_wanted(
+def test_output_has_colour_only_if_the_terminal_and_settings_allow_it(
     setting: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An audit that fails says so in red, on a terminal."""
     monkeypatch.setattr("dither_shared.privacy.audit.Finding.passed", property(lambda _: False))
-    told = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["audit", "--draws", "200", "--mechanism", "bit-flip"], env={"NO_COLOR": "", **setting}, color=True
     )
-    assert told.exit_code == 1
-    assert ("\x1b[" in told.stdout) is coloured
+    assert result.exit_code == 1
+    assert ("\x1b[" in result.stdout) is coloured
 
 
 HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqdm"}
 
 
 def test_help_and_completion_import_no_command() -> None:
-    ((told, packages),) = imported("simulations", ["--help"])
-    assert all(f"  {name} " in told for name in main.commands)
+    ((output, packages),) = imported("simulations", ["--help"])
+    assert all(f"  {name} " in output for name in main.commands)
     assert not packages & HEAVY_HERE
     variables = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "dither-sim a", "COMP_CWORD": "1"}
-    ((told, packages),) = imported("simulations", [], **variables)
-    assert told.splitlines() == ["plain,attack", "plain,audit"]
+    ((output, packages),) = imported("simulations", [], **variables)
+    assert output.splitlines() == ["plain,attack", "plain,audit"]
     assert not packages & HEAVY
 
 
@@ -136,8 +136,8 @@ for words in (*([name] for name in main.commands), ["attack", "poisoning"]):
 """
 
 
-def test_help_of_no_command_imports_what_computes() -> None:
-    """In one process, for what one command imports the others have, too."""
+def test_help_of_commands_imports_no_heavy_package() -> None:
+    """All run in one process: a module that one command imports stays loaded for the others."""
     ended = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("Usage: ") == len(main.commands) + 1

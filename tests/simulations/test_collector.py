@@ -62,7 +62,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
         again = lab(*ARGUMENTS, "--collector", url)
         other = lab(*ARGUMENTS, "--collector", url, "-k", "6")
         closed = lab(*ARGUMENTS, "--collector", collector.url)
-        asked = lab(*RAPPOR, "--collector", url)
+        result = lab(*RAPPOR, "--collector", url)
     assert stats.chi2_contingency(np.array(rows)).pvalue > 1e-7
     alone = estimate(mechanism, POPULATION.labels, sample_tally(mechanism, POPULATION, np.random.default_rng(1)))
     assert np.allclose(symbols(mechanism, alone.frequency), rows[0])
@@ -73,8 +73,8 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert "1 of 1 metric asked for" in other.stderr
     assert "--definitions lab.toml" in other.stderr
     assert "--collector auto" in other.stderr
-    assert asked.exit_code == 0, asked.output
-    assert [line.split()[:2] for line in asked.stdout.splitlines()[2:]] == [["rappor", "collector"]]
+    assert result.exit_code == 0, result.output
+    assert [line.split()[:2] for line in result.stdout.splitlines()[2:]] == [["rappor", "collector"]]
     assert closed.exit_code == 1
     assert "asks for a token; give its address with ?token=" in closed.stderr
     assert collector.token
@@ -87,7 +87,7 @@ def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
 
 
-@pytest.mark.slow  # starts a collector more; the test of SIGTERM has one that starts by itself and ends
+@pytest.mark.slow  # starts another collector; the test of SIGTERM covers a collector that starts by itself and ends
 def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Access] = []
 

@@ -1,4 +1,4 @@
-"""What holds for every command: the same rows on every channel, one seed for the same numbers, one line per refusal."""
+"""Every command gives the same rows on every channel, the same numbers for one seed, and one line per refusal."""
 
 import csv
 import json
@@ -43,9 +43,9 @@ MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 def test_terminal_files_and_pictures_are_of_the_same_rows(command: str, tmp_path: Path) -> None:
     """CSV and JSON hold the same; a seed gives the same numbers again, and another seed others."""
     plot = ("--plot", tmp_path / f"picture.{DRAWN[command]}") if command in DRAWN else ()
-    told = lab(command, "--json", "--out", tmp_path / "rows.csv", *plot)
-    assert told.exit_code == 0, told.output
-    rows = json.loads(told.stdout)
+    result = lab(command, "--json", "--out", tmp_path / "rows.csv", *plot)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
     with (tmp_path / "rows.csv").open(newline="") as stream:
         assert [*csv.DictReader(stream)] == [
             {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
@@ -258,7 +258,7 @@ shuffle --mechanism bit-flip -n 1000 --plot none.svg | no amplification
 """A command that is refused, and what its last line names."""
 
 
-def test_what_is_refused_is_named_in_one_line_with_status_2() -> None:
+def test_wrong_arguments_are_named_in_one_line_with_status_2() -> None:
     for line in REFUSED.strip().splitlines():
         command, named = line.split(" | ")
         result = lab(command)

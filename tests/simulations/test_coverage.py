@@ -1,7 +1,7 @@
-"""Intervals hold the truth as often as they say: every mechanism, rare, common and absent values, in small.
+"""Intervals contain the truth as often as stated: every mechanism, rare, common and absent values, in few surveys.
 
-``python -m tests.benchmarks.coverage`` measures the same in large. A right implementation fails a test here with a
-probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
+``python -m tests.benchmarks.coverage`` measures the same in many surveys. A right implementation fails a test here with
+a probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
 """
 
 from functools import cache
@@ -28,7 +28,7 @@ SMALL = {
 
 @cache
 def held(name: str) -> np.ndarray:
-    """In how many surveys each interval held the truth; shape (noise or total, kinds): of one value of each kind."""
+    """Return in how many surveys each interval contained the truth for one value per kind; shape (intervals, kinds)."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([20261120, *name.encode()])
     if name in SMALL:
         mechanism = MECHANISMS[name].configure(None, {"epsilon": EPSILON, **SMALL[name]})
@@ -39,12 +39,12 @@ def held(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_intervals_of_each_mechanism_cover_about_as_stated(name: str) -> None:
-    """Each of six counts: at least as a binomial law of 94% allows, with 1e-7 each."""
+    """Each of six counts is at least the lower end of a binomial law of 94%, with 1e-7 each."""
     assert (held(name) >= stats.binom.ppf(1e-7, SURVEYS, LEAST)).all()
 
 
 def test_all_mechanisms_together_are_near() -> None:
-    """Over 660 surveys: of the sample by noise, of the population by all; about rare, common and absent values."""
+    """Over 660 surveys the noise interval contains the sample, and the other the population, for each kind of value."""
     together = sum((held(name) for name in NAMES[1:]), np.zeros((2, len(KINDS))))
     surveys = SURVEYS * (len(NAMES) - 1)
     assert (together >= stats.binom.ppf(1e-7, surveys, LEAST)).all()

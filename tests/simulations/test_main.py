@@ -31,9 +31,9 @@ def bare(folder: Path, direct: object, **environ: str) -> subprocess.CompletedPr
         f"import sys; sys.path[:0] = {[str(folder / 'site'), *FLOORS]!r}; sys.argv[1:] = ['demo', '--users', '5']\n"
         "from dither_simulations.__main__ import main; main()"
     )
-    given = {name: value.format(uv=uv) for name, value in environ.items()}
+    environment = {name: value.format(uv=uv) for name, value in environ.items()}
     return subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False, env=given
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False, env=environment
     )
 
 
@@ -51,10 +51,10 @@ def bare(folder: Path, direct: object, **environ: str) -> subprocess.CompletedPr
 )
 def test_dither_sim_under_uvx_restarts_with_its_extra(tmp_path: Path, direct: object, origin: str) -> None:
     done = bare(tmp_path, direct, UV="{uv}")
-    asked = f"dither[simulations]{origin}"
-    words = ["1", "tool", "run", "--python", VERSION, "--from", asked, "dither-sim", "demo", "--users", "5"]
+    requirement = f"dither[simulations]{origin}"
+    words = ["1", "tool", "run", "--python", VERSION, "--from", requirement, "dither-sim", "demo", "--users", "5"]
     assert (done.returncode, done.stdout.splitlines()) == (0, words), done.stderr
-    assert done.stderr == f"dither-sim: uvx can install what the extra needs: {asked}\n"
+    assert done.stderr == f"dither-sim: uvx can install what the extra needs: {requirement}\n"
 
 
 @pytest.mark.parametrize(

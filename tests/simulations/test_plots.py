@@ -1,4 +1,4 @@
-"""Pictures of lines: every line can be told from the others, however many there are."""
+"""Pictures of lines: every line can be distinguished from the others, however many there are."""
 
 from itertools import combinations
 
@@ -36,7 +36,7 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     inside = [part for axes in figure.axes for part in axes.get_children() if isinstance(part, Text)]  # titles, too
     ticks = [label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in tick_labels(axis)]
     found = [*figure.texts, *inside, *ticks]
-    return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
+    return [(path.get_text(), path.get_window_extent()) for path in found if path.get_text() and path.get_visible()]
 
 
 @pytest.mark.parametrize("count", [6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
@@ -51,20 +51,20 @@ def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
         assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, text
         assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, text
     for (one, box), (other, beside) in combinations(drawn, 2):
-        # Boxes of 1 pixel less, for the lines of neighbours have ascenders and descenders that do not meet.
+        # Boxes are 1 pixel smaller, because ascenders and descenders of neighbouring lines do not meet.
         assert not box.padded(-1).overlaps(beside.padded(-1)), (one, other)
 
 
-def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None:
+def test_each_of_many_lines_has_a_panel_in_which_only_it_is_coloured() -> None:
     figure = lines_plot([panel(9)], "", "ε")
     assert len(figure.axes) == 9
     for axes in figure.axes:
         coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
-        assert len(coloured) == 2  # what was measured, and theory
+        assert len(coloured) == 2  # the measured values, and theory
         assert axes.get_ylim() == figure.axes[0].get_ylim()
 
 
-def test_blocks_of_many_lines_are_one_below_the_other() -> None:
+def test_blocks_of_panels_are_stacked_vertically() -> None:
     figure = lines_plot([panel(9), panel(10)], "", "day", log=False)
     assert len(figure.axes) == 19
     assert figure.axes[8].get_position().y0 > figure.axes[9].get_position().y1

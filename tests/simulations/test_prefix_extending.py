@@ -24,10 +24,10 @@ def test_frequent_strings_are_found_whatever_the_step(step: int) -> None:
     """Twelve strings of 1/12 each among 10^7 users: their z-scores are above 40 at every level, those of ghosts not."""
     rng = np.random.default_rng(step)
     counts = np.full(12, 10**7 // 12)
-    found = PrefixExtending(48, 2.0, step=step, kept=16).discover(CODES[:12], counts, rng)
-    assert set(found.codes[:12].tolist()) == set(CODES[:12].tolist())
-    assert len(found.codes) == 16
-    assert (np.diff(found.frequency) <= 0).all()
+    strings = PrefixExtending(48, 2.0, step=step, kept=16).discover(CODES[:12], counts, rng)
+    assert set(strings.codes[:12].tolist()) == set(CODES[:12].tolist())
+    assert len(strings.codes) == 16
+    assert (np.diff(strings.frequency) <= 0).all()
 
 
 def test_estimates_are_unbiased_with_the_variance_of_optimal_local_hashing() -> None:
@@ -52,14 +52,14 @@ def test_seed_repeats_the_strings_found() -> None:
 
 
 def test_prefix_extending_without_users_finds_nothing() -> None:
-    found = PrefixExtending(48, 1.0).discover(CODES[:1], np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-    assert len(found.codes) == 64
+    strings = PrefixExtending(48, 1.0).discover(CODES[:1], np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+    assert len(strings.codes) == 64
 
 
 @pytest.mark.parametrize(
     ("shape", "place"),
     [((9, 1.0), "bits"), ((65, 1.0), "bits"), ((48, 0.0), "epsilon"), ((48, 1.0, 0), "step"), ((48, 1.0, 17), "step")],
 )
-def test_a_shape_that_cannot_be_is_refused(shape: tuple[int, float], place: str) -> None:
+def test_prefix_extending_refuses_an_impossible_shape(shape: tuple[int, float], place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         PrefixExtending(*shape)

@@ -1,4 +1,4 @@
-"""Numbers that others published come out of the exact laws of our mechanisms, and means of numbers come out better.
+"""Our exact laws reproduce numbers that others published, and the variances of our means are smaller.
 
 - Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX Security 2017,
   table 1: n times the variance of the estimate of a value that nobody has, in closed form.
@@ -8,8 +8,8 @@
 - Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA 2018, and Wang, Xiao,
   Yang, Zhao, Hui, Shin, Shin and Yu, "Collecting and analyzing multidimensional data with local differential privacy",
   ICDE 2019: n times the variance of the mean of numbers in [-1, 1] from the noise alone, for the answer where it is
-  largest, or averaged over answers that are even. The dithered response is not meant to equal these, but to be less: a
-  public phase is what the others do not have.
+  largest, or averaged over uniform answers. The dithered response should not equal these, but be less, because it has a
+  public phase and the others have none.
 """
 
 import math
@@ -52,7 +52,7 @@ ZIPF, SPIKE = zipf(SIZE, 1.0), np.eye(1, SIZE)[0]
         ("projective-geometry", 1.386, 10_000, SPIKE, 17_214.5, 18_387.7),
     ],
 )
-def test_published_runs_hold_what_our_law_says(
+def test_published_runs_contain_the_error_of_our_law(
     name: str, epsilon: float, users: int, weights: np.ndarray, low: float, high: float
 ) -> None:
     population = Population.spread(numbered(SIZE), weights, users)

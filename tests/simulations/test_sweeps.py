@@ -1,4 +1,4 @@
-"""Sweeps that are spread, killed and resumed give the numbers of one that was not."""
+"""Sweeps that are spread, killed and resumed give the same numbers as an undisturbed one."""
 
 import json
 import pickle
@@ -53,7 +53,7 @@ main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 
 
 def sent_and_returned(function: Callable[[Any], Any], items: Sequence[Any], /) -> Iterator[Any]:
-    """Apply a function here to what arrives in another process, and yield what comes back from it."""
+    """Apply a function in this process to items that arrive from another, and yield its results."""
     for item in items:
         call, argument = pickle.loads(pickle.dumps((function, item)))  # noqa: S301  # ours
         try:
@@ -112,7 +112,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     resumed = lab(*ARGUMENTS, "--out", "rows.csv")
     assert resumed.exit_code == 0, resumed.output
-    assert set(tried) == {2.0}  # what was finished is not tried again
+    assert set(tried) == {2.0}  # finished trials are not run again
     assert not part.exists()
 
     again = lab(*ARGUMENTS, "--out", "again.csv")

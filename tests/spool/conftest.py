@@ -1,4 +1,4 @@
-"""A spool, and a database that counts it."""
+"""Fixtures: a spool, and a database that counts it."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -57,17 +57,17 @@ class Delivery(NamedTuple):
 def segment(deliveries: Sequence[Delivery], versions: Sequence[bytes] = ()) -> Records:
     """Return deliveries as records, whose list of versions begins with ``versions``."""
     ordered = sorted(deliveries, key=lambda one: one.batch)
-    known = list(dict.fromkeys([*versions, *(one.version for one in ordered)]))
-    lengths = np.array([len(one.rows) for one in ordered], dtype=np.int64)
+    known = list(dict.fromkeys([*versions, *(delivery.version for delivery in ordered)]))
+    lengths = np.array([len(delivery.rows) for delivery in ordered], dtype=np.int64)
     return Records(
-        as_keys(ids_of(one.batch for one in ordered)),
-        np.array([known.index(one.version) for one in ordered], dtype=np.uint16),
-        np.array([one.day for one in ordered], dtype=np.uint16),
-        np.array([one.stratum for one in ordered], dtype=np.uint8),
+        as_keys(ids_of(delivery.batch for delivery in ordered)),
+        np.array([known.index(delivery.version) for delivery in ordered], dtype=np.uint16),
+        np.array([delivery.day for delivery in ordered], dtype=np.uint16),
+        np.array([delivery.stratum for delivery in ordered], dtype=np.uint8),
         lengths,
         np.cumsum(lengths) - lengths,
         known,
-        np.frombuffer(b"".join(one.rows for one in ordered), dtype=np.uint8),
+        np.frombuffer(b"".join(delivery.rows for delivery in ordered), dtype=np.uint8),
     )
 
 
@@ -97,27 +97,27 @@ def expected(
     counted: dict[bytes, Delivery] = {}
     numbers: Counter[str] = Counter(NOTHING)
     conflicts: Counter[tuple[bytes, int]] = Counter()
-    for one in in_order(deliveries):
-        first = counted.get(one.batch)
-        if one.batch in seen:
+    for delivery in in_order(deliveries):
+        first = counted.get(delivery.batch)
+        if delivery.batch in seen:
             numbers["repeated"] += 1
-        elif one.version not in mechanisms:
+        elif delivery.version not in mechanisms:
             numbers["unknown"] += 1
-        elif reports_of(mechanisms[one.version], one.rows) is None:
+        elif reports_of(mechanisms[delivery.version], delivery.rows) is None:
             numbers["damaged"] += 1
         elif first is None:
-            counted[one.batch] = one
+            counted[delivery.batch] = delivery
             numbers["batches"] += 1
         else:
-            alike = (first.version, first.stratum, first.rows) == (one.version, one.stratum, one.rows)
+            alike = (first.version, first.stratum, first.rows) == (delivery.version, delivery.stratum, delivery.rows)
             numbers["repeated" if alike else "conflicts"] += 1
             if not alike:
-                conflicts[one.version, one.day] += 1
+                conflicts[delivery.version, delivery.day] += 1
     tallies: dict[tuple[bytes, int, int], Tally] = {}
-    for one in counted.values():
-        mechanism = mechanisms[one.version]
-        for report in reports_of(mechanism, one.rows) or ():
-            tally = tallies.setdefault((one.version, one.day, one.stratum), Tally.zero(mechanism))
+    for delivery in counted.values():
+        mechanism = mechanisms[delivery.version]
+        for report in reports_of(mechanism, delivery.rows) or ():
+            tally = tallies.setdefault((delivery.version, delivery.day, delivery.stratum), Tally.zero(mechanism))
             tally.reports[report.cohort] += 1
             tally.counts[report.cohort, list(report.cells(mechanism))] += 1
             numbers["rows"] += 1

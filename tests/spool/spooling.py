@@ -34,7 +34,7 @@ class Database:
         self.refusals: Counter[Refusal] = Counter()
         self.failure: Exception | None = None
         self.asked = threading.Semaphore(0)
-        self.told = threading.Semaphore(0)
+        self.refusals_added = threading.Semaphore(0)
         self.link = self.disabled, self.add_refusals
 
     def disabled(self) -> Mapping[str, date]:
@@ -47,7 +47,7 @@ class Database:
         if self.failure is not None:
             raise self.failure
         self.refusals.update(refused)
-        self.told.release()
+        self.refusals_added.release()
 
 
 def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
@@ -60,10 +60,10 @@ def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
     ]
 
 
-def arranged(given: Sequence[Row]) -> Records:
+def arranged(spooled: Sequence[Row]) -> Records:
     """Return batches as records."""
-    ids, versions, days, strata, rows = zip(*given, strict=True) if given else ((), (), (), (), ())
-    lengths = np.array([len(one) for one in rows], np.uint32)
+    ids, versions, days, strata, rows = zip(*spooled, strict=True) if spooled else ((), (), (), (), ())
+    lengths = np.array([len(row) for row in rows], np.uint32)
     days_of = np.array(days, np.uint16)
     return Records.by_id(b"".join(ids), b"".join(versions), days_of, bytes(strata), lengths, b"".join(rows))
 
@@ -101,7 +101,7 @@ def in_place(blobs: BlobStore) -> Counter[Row]:
 
 def ids_in(found: Iterable[Row]) -> set[bytes]:
     """Return the ids of batches."""
-    return {one[0] for one in found}
+    return {row[0] for row in found}
 
 
 FILLED = (0, 1, 2, 127, 128, 200, 254, 255)
@@ -149,11 +149,13 @@ def deliver(blobs: BlobStore, deliveries: Sequence[Delivery], seed: int, segment
     """Write deliveries to several segments, a third of them to two, the second perhaps a day later."""
     dice = random.Random(seed)
     parts: list[list[Delivery]] = [[] for _ in range(segments)]
-    for one in deliveries:
+    for delivery in deliveries:
         first = dice.randrange(segments)
-        parts[first].append(one)
+        parts[first].append(delivery)
         if dice.random() < 1 / 3:
-            parts[(first + 1) % segments].append(one._replace(day=one.day + timedelta(days=dice.randrange(2))))
+            parts[(first + 1) % segments].append(
+                delivery._replace(day=delivery.day + timedelta(days=dice.randrange(2)))
+            )
     for part in parts:
         if part:
             put(blobs, part)
@@ -164,8 +166,8 @@ def counted_once(folder: Path, deliveries: Iterable[Delivery]) -> Store:
     store = Store(f"sqlite:///{folder}/{secrets.token_hex(4)}.db")
     store.register(ALL)
     by_day: dict[date, list[Upload]] = {}
-    for one in deliveries:
-        by_day.setdefault(one.day, []).append(one.upload)
+    for delivery in deliveries:
+        by_day.setdefault(delivery.day, []).append(delivery.upload)
     for day, uploads in by_day.items():
         store.commit(uploads, day, b"s" * 16)
     return store
@@ -197,7 +199,7 @@ PATIENCE = 60.0
 
 
 class KilledError(Exception):
-    """Stands for the end of the process."""
+    """Raised in place of the end of the process."""
 
 
 def opened(url: str) -> Store:

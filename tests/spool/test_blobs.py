@@ -110,7 +110,7 @@ def test_partial_file_of_a_crash_is_replaced_by_the_next_put(tmp_path: Path) -> 
     (tmp_path / "segments" / ".a.part").write_bytes(b"half of it, and longer")
     assert blobs.names("segments") == []
     blobs.put("segments", "a", b"content")
-    assert [one.name for one in (tmp_path / "segments").iterdir()] == ["a"]
+    assert [path.name for path in (tmp_path / "segments").iterdir()] == ["a"]
     assert (tmp_path / "segments" / "a").read_bytes() == b"content"
 
 
@@ -159,6 +159,6 @@ def test_no_password_of_a_url_is_shown(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "denied")
 
     monkeypatch.setattr(LocalFileSystem, "ls", fail)
-    with pytest.raises(SpoolError) as told:
+    with pytest.raises(SpoolError) as raised:
         ObjectStore("local://key:secret@bucket/spool").names("segments")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""The fold of a bucket: what a slow model by dictionaries says, and what a database counts."""
+"""The fold of a bucket equals a slow model with dictionaries, and the counts of a database."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ IDS = [
 
 
 def some_rows() -> dict[bytes, list[bytes]]:
-    """For each version batches that are sound and some that are not: none, one, several rows, and wrong ones."""
+    """Return for each version sound and damaged batches: with no, one, several and invalid rows."""
     answers: dict[str, object] = {"layout": "tabs", "speed": 3, "mobile": True, "listed": "v7", "many": "v299"}
     found: dict[bytes, list[bytes]] = {UNKNOWN: [b"", b"any"]}
     for name, metric in FOLDED.items():
@@ -75,11 +75,11 @@ SEGMENTS = st.lists(st.lists(deliveries(), max_size=12), max_size=5)
 
 
 def folded(segments: Sequence[Sequence[Delivery]], seen: Sequence[Ids] = ()) -> FoldedBucket:
-    return fold_bucket([segment(one) for one in segments], seen, MECHANISMS)
+    return fold_bucket([segment(records) for records in segments], seen, MECHANISMS)
 
 
 def check(found: FoldedBucket, segments: Sequence[Sequence[Delivery]], seen: set[bytes]) -> None:
-    right = expected([one for part in segments for one in part], seen, MECHANISMS)
+    right = expected([delivery for part in segments for delivery in part], seen, MECHANISMS)
     assert numbers_of(found) == right.numbers
     assert found.ids.tobytes() == b"".join(right.ids)
     assert found.conflicts == right.conflicts
@@ -99,11 +99,11 @@ def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
 
 @settings(max_examples=150)
 @given(SEGMENTS, st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
-def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
-    found = folded(segments, [ids_of(part) for part in seen])
-    check(found, segments, set().union(*seen))
+def test_fold_of_a_bucket_equals_the_definition(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
+    result = folded(segments, [ids_of(part) for part in seen])
+    check(result, segments, set().union(*seen))
     records = sum(len(part) for part in segments)
-    assert records == sum(count for name, count in numbers_of(found).items() if name != "rows")
+    assert records == sum(count for name, count in numbers_of(result).items() if name != "rows")
 
 
 @settings(max_examples=60)
@@ -111,7 +111,7 @@ def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen
 def test_fold_does_not_depend_on_the_order_of_segments_or_records(
     segments: list[list[Delivery]], data: st.DataObject
 ) -> None:
-    every = data.draw(st.permutations([one for part in segments for one in part]))
+    every = data.draw(st.permutations([delivery for part in segments for delivery in part]))
     places = data.draw(st.lists(st.integers(0, 3), min_size=len(every), max_size=len(every)))
     others = [[one for one, place in zip(every, places, strict=True) if place == number] for number in range(4)]
     assert_equal(folded(segments), folded(others))
@@ -122,11 +122,11 @@ def test_fold_does_not_depend_on_the_order_of_segments_or_records(
 def test_batch_that_one_run_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
     seen: list[Ids] = []
     for segments in runs:
-        found = folded(segments, seen)
-        check(found, segments, {one.tobytes() for part in seen for one in part})
-        seen.append(found.ids)
+        result = folded(segments, seen)
+        check(result, segments, {batch_id.tobytes() for part in seen for batch_id in part})
+        seen.append(result.ids)
     every = np.concatenate([np.empty((0, 16), dtype=np.uint8), *seen])
-    assert len({one.tobytes() for one in every}) == len(every)
+    assert len({batch_id.tobytes() for batch_id in every}) == len(every)
 
 
 def random_runs(seed: int) -> list[list[list[Delivery]]]:
@@ -148,29 +148,29 @@ def random_runs(seed: int) -> list[list[list[Delivery]]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, tmp_path: Path) -> None:
+def test_fold_stores_the_same_bytes_as_commits_in_order(seed: int, tmp_path: Path) -> None:
     metrics = {version_of(metric): metric for metric in FOLDED.values()}
     seen: list[Ids] = []
     sums: dict[tuple[bytes, int, int], dict[int, np.ndarray[Any, Any]]] = {}
     with closing(Store(url_of(tmp_path))) as store:
         store.register(FOLDED.values())
         for run, segments in enumerate(random_runs(seed)):
-            found = folded(segments, seen)
-            seen.append(found.ids)
-            for key, blocks in found.tallies.items():
+            result = folded(segments, seen)
+            seen.append(result.ids)
+            for key, blocks in result.tallies.items():
                 for number, counts in zip(blocks.numbers.tolist(), blocks.counts, strict=True):
                     of_key = sums.setdefault(key, {})
                     of_key[number] = of_key.get(number, 0) + counts
             uploads = [
                 (Upload(one.batch, metrics[one.version], one.rows, one.stratum), day_of(one.day))
-                for one in in_order(one for part in segments for one in part)
+                for one in in_order(delivery for part in segments for delivery in part)
             ]
             for upload, day in uploads:
                 store.commit([upload], day, b"s" * 16)
-            assert found.unknown == found.sums.damaged == 0
-            assert min(found.sums.batches, found.sums.repeated) > 0
+            assert result.unknown == result.sums.damaged == 0
+            assert min(result.sums.batches, result.sums.repeated) > 0
             if run == 0:  # later, a fold no longer knows what it has counted under an id
-                assert numbers_of(found)["conflicts"] > 0
+                assert numbers_of(result)["conflicts"] > 0
     stored = execute(url_of(tmp_path), "SELECT version, day, stratum, block, counts FROM tallies")
     assert {(version, day, stratum, block): bytes(counts) for version, day, stratum, block, counts in stored} == {
         (version.hex(), day_of(day).isoformat(), stratum, number): to_bytes(counts[np.newaxis])[0]
@@ -190,7 +190,7 @@ def test_seen_ids_are_found_whether_they_are_fewer_or_more_than_the_records(size
 
 
 def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_rows() -> None:
-    """Each pair differs in one thing and in all that come after it, the other way round."""
+    """Each pair differs in one field, and in the opposite direction in all later ones."""
     low, high = sorted([THEME, LAYOUT])
     pairs = [
         (Delivery(IDS[0], low, DAY + 1, 1, b"\1"), Delivery(IDS[0], high, DAY, 0, b"\0")),
@@ -201,21 +201,25 @@ def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_
     ]
     for first, other in pairs:
         for segments in ([[first, other]], [[other, first]], [[other], [first]]):
-            found = folded(segments)
-            assert (found.sums.batches, found.sums.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
-            assert list(found.tallies) == [(first.version, first.day, first.stratum)]
-            assert found.sums.rows == len(first.rows)
+            result = folded(segments)
+            assert (result.sums.batches, result.sums.repeated, result.conflicts) == (
+                1,
+                0,
+                {(other.version, other.day): 1},
+            )
+            assert list(result.tallies) == [(first.version, first.day, first.stratum)]
+            assert result.sums.rows == len(first.rows)
 
 
 def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
-    """However few among many: the rest is counted, and the id is free for what a device sends again."""
+    """The rest is counted, and the id stays free for a correct batch that a device sends again."""
     good = [Delivery(b"%016d" % number, THEME, DAY, 0, b"\0") for number in range(1000)]
     wrong = [good[number]._replace(rows=b"\xff", day=DAY - 1) for number in (0, 1, 500, 999)]
     alone = Delivery(b"x" * 16, THEME, DAY, 0, b"\0\xff\0")
     unknown = [good[7]._replace(version=bytes(8)), Delivery(b"y" * 16, UNKNOWN, DAY, 0, b"\0")]
-    found = folded([wrong, [*good, alone, *unknown]])
-    assert numbers_of(found) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
-    assert found.ids.tobytes() == b"".join(one.batch for one in good)
+    result = folded([wrong, [*good, alone, *unknown]])
+    assert numbers_of(result) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
+    assert result.ids.tobytes() == b"".join(delivery.batch for delivery in good)
 
 
 @pytest.mark.slow  # ten times the usual size
@@ -232,13 +236,13 @@ def test_a_million_records_twice_take_little_memory() -> None:
     late = replace(one, day=days + 1)
     tracemalloc.start()
     try:
-        found = fold_bucket([late, one], [ids[order[::2]]], {THEME: mechanism})
+        result = fold_bucket([late, one], [ids[order[::2]]], {THEME: mechanism})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert numbers_of(found) == {**NOTHING, "batches": 500_000, "rows": 500_000, "repeated": 1_500_000}
+    assert numbers_of(result) == {**NOTHING, "batches": 500_000, "rows": 500_000, "repeated": 1_500_000}
     for day in (0, 1):
         right = np.bincount(answers[1::2][days[1::2] == day], minlength=5)
-        assert tally_of(mechanism, found.tallies[THEME, day, 0]).counts[0].tolist() == right.tolist()
-    assert found.ids.tobytes() == ids[order][1::2].tobytes()
+        assert tally_of(mechanism, result.tallies[THEME, day, 0]).counts[0].tolist() == right.tolist()
+    assert result.ids.tobytes() == ids[order][1::2].tobytes()
     assert peak < 200 * 2_000_000

@@ -35,7 +35,7 @@ def fresh(dice: random.Random, day: date) -> list[Delivery]:
 
 
 def total(store: Store) -> int:
-    """How many reports are counted."""
+    """Return the number of counted reports."""
     return sum(tally.total for tally in tables(store).values())
 
 
@@ -58,14 +58,14 @@ def test_no_batch_counts_twice_while_devices_retry(counts: Store, blobs: Folder,
         now = NOW + timedelta(days=number + wrong)
         today = now.date() if is_alone else (NOW + timedelta(days=number)).date()
         sent.append(fresh(dice, today))
-        put(blobs, [Delivery(one.upload, today) for some in sent[-31:] for one in some])
+        put(blobs, [Delivery(delivery.upload, today) for some in sent[-31:] for delivery in some])
         folded(folding(counts, blobs, now=lambda now=now: now))
     assert total(counts) == 2 * len(sent)
     assert len(blobs.names("ids/01")) <= len(sent)
 
 
 _KILLS = {(FoldStep.LISTED, -3650), (FoldStep.LISTED, 46), (FoldStep.ADDED, 46)}
-"""Before the database knows of the run, and amid its buckets. What comes later is in test_killed.py, of one clock."""
+"""Before the database knows of the run, and amid its buckets. Later steps are in test_killed.py, under one clock."""
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ _KILLS = {(FoldStep.LISTED, -3650), (FoldStep.LISTED, 46), (FoldStep.ADDED, 46)}
     ]
     + [(FoldStep.LISTED, 45)],  # the last day on which a run that was not begun is still young enough
 )
-def test_killed_under_one_clock_and_resumed_under_another(
+def test_fold_killed_under_one_clock_is_resumed_under_another(
     counts: Store, blobs: Folder, step: FoldStep, jump: int
 ) -> None:
-    """Either may be the wrong one. Before it is begun, a run is too old for some clocks, and says so."""
+    """Either clock may be wrong. A run that is not begun yet may be too old for a clock, and says so."""
     dice = random.Random(step)
     for number, clocks in enumerate([(0, jump), (jump, 0)]):
         before = total(counts)
@@ -91,8 +91,8 @@ def test_killed_under_one_clock_and_resumed_under_another(
             folded(folding(counts, blobs, now=lambda now=first: now, after=at(step, 1)))
         if step is FoldStep.LISTED and then - first > timedelta(days=45):
             (run,) = blobs.names("runs")
-            told = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
-            with pytest.raises(SpoolError, match=told):
+            message = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
+            with pytest.raises(SpoolError, match=message):
                 folded(folding(counts, blobs, now=lambda now=then: now))
             blobs.delete("runs", run)
         folded(folding(counts, blobs, now=lambda now=then: now))
@@ -103,12 +103,12 @@ def test_killed_under_one_clock_and_resumed_under_another(
 
 @pytest.mark.parametrize("jump", [JUMPS[0], pytest.param(JUMPS[1], marks=pytest.mark.slow)])
 def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, blobs: Folder, jump: int) -> None:
-    """On two machines, of one spool and one database, in turn."""
+    """They run in turn on two machines, on one spool and one database."""
     dice, sent = random.Random(2), list[Delivery]()
     for number in range(6):
         day = NOW + timedelta(days=number)
         sent += fresh(dice, day.date())
-        put(blobs, [one._replace(day=day.date()) for one in sent])
+        put(blobs, [delivery._replace(day=day.date()) for delivery in sent])
         for wrong in (0, jump)[number % 2 :]:
             now = day + timedelta(days=wrong)
             folded(folding(counts, blobs, now=lambda now=now: now))
@@ -118,7 +118,7 @@ def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, bl
 def test_an_older_database_with_a_newer_spool_never_counts_its_missing_batches(
     counts: Store, blobs: Folder, tmp_path: Path
 ) -> None:
-    """The spool remembers what the lost database had counted: that is lost, and nothing counts twice."""
+    """The spool remembers what the lost database had counted: those reports are lost, and nothing counts twice."""
     dice = random.Random(3)
     first, second, third = (fresh(dice, NOW.date()) for _ in range(3))
     put(blobs, first)

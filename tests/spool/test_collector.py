@@ -55,15 +55,15 @@ def test_batches_are_appended_and_not_counted(
     door: FlaskClient, spooling: Flask, tmp_path: Path, layout: SpoolLayout
 ) -> None:
     batches = [batch() for _ in range(5)]
-    for one in [*batches, batches[0]]:
-        response = post_to(door, one.encode())
+    for sent_batch in [*batches, batches[0]]:
+        response = post_to(door, sent_batch.encode())
         assert (response.status_code, response.json) == (202, {"accepted": 3})
     other = batch(rows=rows_of(THEME, 9), name=batches[0].batch)
     assert post_to(door, other.encode()).status_code == 202  # a fold will say that this is a conflict
     assert problem(post_to(door, b"no batch")) == (400, "malformed")
     collector_of(spooling).close()
-    found = in_place(layout.blobs)
-    assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
+    stored = in_place(layout.blobs)
+    assert contents(list(stored)) == {content_of(sent_batch) for sent_batch in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
     assert by_kind(collector_of(spooling).store, "") == {"malformed": 1}
 
@@ -93,7 +93,7 @@ def test_metrics_and_readyz_show_the_state_of_the_spool(
     assert door.get("/readyz").status_code == 200
 
 
-def test_metrics_of_a_collector_without_a_spool_name_none(tmp_path: Path) -> None:
+def test_collector_without_a_spool_exports_no_spool_metrics(tmp_path: Path) -> None:
     app = create_app(config(tmp_path))
     assert "dither_spool" not in app.test_client().get("/metrics").text
     collector_of(app).close()
@@ -102,16 +102,16 @@ def test_metrics_of_a_collector_without_a_spool_name_none(tmp_path: Path) -> Non
 def test_sigterm_makes_segments_of_open_journals(tmp_path: Path, layout: SpoolLayout) -> None:
     batches = [batch() for _ in range(20)]
     with running(tmp_path, "--spool", str(tmp_path / "spool")) as (url, process):
-        for one in batches:
-            response = post(url, one.encode())
+        for sent_batch in batches:
+            response = post(url, sent_batch.encode())
             assert response is not None
             assert response.status == 202
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts" in said
-    assert contents(list(in_place(layout.blobs))) == {content_of(one) for one in batches}
-    assert [one.name for one in layout.journals.iterdir()] == ["lock"]
+    assert contents(list(in_place(layout.blobs))) == {content_of(sent_batch) for sent_batch in batches}
+    assert [path.name for path in layout.journals.iterdir()] == ["lock"]
 
 
 def deliver(urls: Sequence[str], batches: Sequence[Batch], told_of: set[str], some: threading.Event) -> None:
@@ -151,10 +151,10 @@ def test_acknowledged_batches_survive_kill_9_of_one_of_two_collectors(tmp_path: 
                 process.communicate(timeout=PATIENCE)
     layout.close_abandoned()
     everything = {content_of(each) for mine in batches for each in mine}
-    found = in_place(layout.blobs)
+    stored = in_place(layout.blobs)
     assert len(told_of) == 240
-    assert {bytes.fromhex(name) for name in told_of} <= ids_in(found)
-    assert contents(list(found)) <= everything
+    assert {bytes.fromhex(name) for name in told_of} <= ids_in(stored)
+    assert contents(list(stored)) <= everything
     assert layout.backlog()[:3] == (0, len(layout.blobs.names("segments")), 0)
 
 
@@ -169,7 +169,10 @@ def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path
         with running(tmp_path, *options) as (url, process):
             for _ in range(100):
                 taken += batches
-                statuses = [None if (answer := post(url, one.encode())) is None else answer.status for one in batches]
+                statuses = [
+                    None if (answer := post(url, sent_batch.encode())) is None else answer.status
+                    for sent_batch in batches
+                ]
                 if 503 in statuses:
                     break
                 batches = [batch(rows=rows_of(THEME, 500)) for _ in range(8)]
@@ -188,11 +191,11 @@ def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path
             process.communicate(timeout=PATIENCE)
         layout = SpoolLayout.at(str(disk / "spool"))
         layout.close_abandoned()
-        assert contents(list(in_place(layout.blobs))) == {content_of(one) for one in taken}
+        assert contents(list(in_place(layout.blobs))) == {content_of(sent_batch) for sent_batch in taken}
         assert layout.backlog().damaged == 0
 
 
-def test_check_shows_the_backlog_and_the_room_of_the_spool(
+def test_doctor_shows_the_backlog_and_the_free_space_of_the_spool(
     tmp_path: Path, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
@@ -224,8 +227,8 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
 
 
 @pytest.mark.usefixtures("one_day")
-def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
-    """One collector spools, which a fold counts, and another counts at once."""
+def test_doctor_warns_if_collectors_spool_and_count_at_once(tmp_path: Path) -> None:
+    """One collector spools for a fold, and another counts at once."""
     spool, known = str(tmp_path / "spool"), "were counted both directly and from a spool"
     with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
         assert all(post(url, batch().encode()) for url in (first, second))
@@ -238,7 +241,7 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
 
 
 def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
-    """A collector that starts makes it one, also where it is from before; one on another database does not start."""
+    """A starting collector claims the spool, also one of an earlier version; one on another database does not start."""
     layout.make()
     spool = ("--spool", str(layout.blobs))
     with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):

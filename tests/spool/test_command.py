@@ -53,7 +53,7 @@ def lines(output: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> None:
+def test_spooled_reports_are_estimated_after_a_fold(tmp_path: Path) -> None:
     """Two collectors get the same batch; one is killed, and the fold takes what it left."""
     spool = tmp_path / "spool"
     both, alone = batch(THEME, rows_of(THEME, 30)).encode(), batch(THEME, rows_of(THEME, 12)).encode()
@@ -77,7 +77,7 @@ def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> No
 def test_fold_prints_batches_repeats_and_conflicts_of_a_run(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(40, 1), 1)
     result = invoke(folder, "fold", "--spool", str(spool))
-    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    rows = sum(len(delivery.upload.rows) // delivery.upload.metric.mechanism.row_bytes for delivery in sent)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("fold of ")
     assert "UTC: 40 batches of " + f"{rows:,} reports from 3 files; " in result.stdout
@@ -125,7 +125,7 @@ def test_skip_command_prints_the_bytes_of_the_damaged_segment(folder: Path, spoo
     assert len(spool.names("damaged")) == 2
     assert invoke(folder, *here, "--skip", name, "--json").stderr == ""
     with closing(Store(url_of(folder))) as store:
-        assert_same(store, folder, sent + [one for one in held if one.upload.batch[0] != 255])
+        assert_same(store, folder, sent + [delivery for delivery in held if delivery.upload.batch[0] != 255])
 
 
 def test_report_counts_rows_that_no_device_could_have_sent(folder: Path, spool: Folder) -> None:
@@ -160,7 +160,7 @@ def test_fold_with_jobs_counts_the_same(folder: Path, spool: Folder) -> None:
 
 @pytest.fixture
 def again(folder: Path, spool: Folder) -> "Iterator[subprocess.Popen[str]]":
-    """A fold that comes every second, which is ended by SIGTERM."""
+    """Run a fold every second, and end it with SIGTERM."""
     command = ["-m", "dither_server", "fold", "--spool", str(spool), "--every", "1s", "--json"]
     pipe = subprocess.PIPE
     with start(*command, env=environment(folder), stdout=pipe, stderr=pipe) as process:
@@ -195,15 +195,15 @@ def test_every_repeats_the_fold_and_survives_a_failure(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Folder, number: signal.Signals) -> None:
-    """While it waits for a cluster that has no workers."""
+    """The signal comes while the fold waits for a cluster without workers."""
     deliver(spool, sent := some(20, 7), 7)
     from distributed import SchedulerPlugin  # noqa: PLC0415  # a second, for this test alone
 
-    given = threading.Event()
+    submitted = threading.Event()
 
     class Watch(SchedulerPlugin):
         def transition(self, *_: object, **__: object) -> None:
-            given.set()
+            submitted.set()
 
     with cluster_of(0) as cluster:
         assert cluster.scheduler is not None
@@ -211,7 +211,7 @@ def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Fo
         options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
         command = ["-m", "dither_server", "fold", *options]
         with start(*command, env=environment(folder), stderr=subprocess.PIPE) as process:
-            assert given.wait(PATIENCE)
+            assert submitted.wait(PATIENCE)
             process.send_signal(number)
             assert process.wait(PATIENCE) == 128 + number
             assert process.stderr is not None
@@ -263,7 +263,7 @@ def test_wrong_arguments_of_fold_get_one_line_each(
 
 
 def test_fold_refuses_the_spool_of_another_database(folder: Path, spool: Folder) -> None:
-    """Whatever is asked of the fold, and journals of the dead, too."""
+    """This holds for every option, and for abandoned journals."""
     name = put(spool, [Delivery(upload())])
     journal = SpoolJournal.create(spool.folder / "open")
     journal.append([upload()], utc_today())

@@ -56,20 +56,20 @@ def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgr
         assert status(url, batches[0].encode()) == 202
         assert status(url, disabled) == 410
         postgresql.stop()
-        assert [status(url, one.encode()) for one in batches[1:20]] == [202] * 19
+        assert [status(url, sent_batch.encode()) for sent_batch in batches[1:20]] == [202] * 19
         assert status(url, disabled) == 410
         assert status(url, b"no batch") == 400
         assert got(url, "/readyz")[0] == 200
         assert re.search(r"^dither_database_up 0.0$", got(url, "/metrics")[1], re.MULTILINE)
         assert got(url, "/v1/metrics/theme/estimate")[0] == 503
         postgresql.start()
-        assert [status(url, one.encode()) for one in batches[20:]] == [202] * 20
+        assert [status(url, sent_batch.encode()) for sent_batch in batches[20:]] == [202] * 20
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     assert "Traceback" not in log
     assert log.count("the database is gone") <= 1
-    assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch) for one in batches}
+    assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(sent_batch.batch) for sent_batch in batches}
     with closing(Store(database)) as store:
         assert by_kind(store, "") == {"malformed": 1}
         assert by_kind(store, MOBILE.name) == {"metric-disabled": 2}

@@ -1,4 +1,4 @@
-"""A fold counts what is spooled, each batch once."""
+"""A fold counts each batch of the spool once."""
 
 import threading
 from contextlib import ExitStack, closing
@@ -35,12 +35,12 @@ from spool.spooling import (
 )
 
 
-def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_every_spooled_batch_is_counted_once(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(300, 1)
     deliver(blobs, sent, 1)
     (report,) = folded(folding(counts, blobs))
     assert_same(counts, tmp_path, sent)
-    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    rows = sum(len(delivery.upload.rows) // delivery.upload.metric.mechanism.row_bytes for delivery in sent)
     assert report.sums._replace(repeated=0) == FoldSums(batches=300, rows=rows)
     assert 50 < report.sums.repeated < 150
     assert (report.resumed, report.segments, report.begun) == (False, 3, NOW.replace(microsecond=0))
@@ -111,28 +111,28 @@ def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder,
 
     def second() -> None:
         inside.wait(PATIENCE)
-        with closing(opened(url_of(tmp_path))) as own:
-            reports.extend(folded(folding(own, blobs)))
+        with closing(opened(url_of(tmp_path))) as store:
+            reports.extend(folded(folding(store, blobs)))
 
     thread = threading.Thread(target=second)
     thread.start()
 
     def hold(step: FoldStep) -> None:
         if step is FoldStep.ADDED and not inside.is_set():
-            own = stack.enter_context(closing(opened(url_of(tmp_path))))
+            store = stack.enter_context(closing(opened(url_of(tmp_path))))
             with pytest.raises(StoreError, match="another fold is under way"):
-                list(folding(own, blobs).fold(0.01))
+                list(folding(store, blobs).fold(0.01))
             inside.set()
 
     with ExitStack() as stack:
         (report,) = folded(folding(counts, blobs, after=hold))
     thread.join()
-    assert [report.sums.batches, *(one.sums.batches for one in reports)] == [100, 0]
+    assert [report.sums.batches, *(run.sums.batches for run in reports)] == [100, 0]
     assert_same(counts, tmp_path, sent)
 
 
 def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    """Another goes on with the run meanwhile, ends it, and folds what came after it."""
+    """Another fold resumes the run, ends it, and folds what was spooled later."""
     sent, later = some(100, 12), some(50, 13)
     deliver(blobs, sent, 12)
 
@@ -140,8 +140,8 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
         if step is FoldStep.FOLDED and blobs.names("runs"):
             (tmp_path / "dither.db.fold.lock").unlink()  # who opens it now gets another
             deliver(blobs, later + sent[:20], 13)
-            with closing(opened(url_of(tmp_path))) as own:
-                assert [one.resumed for one in folded(folding(own, blobs))] == [True, False]
+            with closing(opened(url_of(tmp_path))) as store:
+                assert [report.resumed for report in folded(folding(store, blobs))] == [True, False]
 
     with pytest.raises(SpoolError, match="is gone"):
         folded(folding(counts, blobs, after=overtaken))
@@ -174,7 +174,7 @@ def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs:
 
 
 class Listed(Folder):
-    """Keeps in mind what it was asked to list."""
+    """A folder that records which kinds of files were listed."""
 
     def names(self, kind: str) -> list[str]:
         LISTED.append(kind)
@@ -185,11 +185,11 @@ LISTED: list[str] = []
 
 
 def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, blobs: Folder) -> None:
-    asked = Listed(blobs.folder)
+    folder = Listed(blobs.folder)
     put(blobs, [Delivery(upload(THEME))])
     for later, lists in ((timedelta(0), True), (timedelta(hours=9), False), (timedelta(hours=10), True)):
         LISTED.clear()
-        (report,) = folded(folding(counts, asked, now=lambda later=later: NOW + later))
+        (report,) = folded(folding(counts, folder, now=lambda later=later: NOW + later))
         assert report.begun == counts.folds.up_to() == NOW + later
         assert any(kind.startswith("ids") for kind in LISTED) == lists
         assert lists or sorted(LISTED) == ["runs", "segments"]

@@ -32,12 +32,12 @@ def held(blobs: BlobStore, bucket: int = BUCKET) -> list[bytes]:
     """Return all ids that are read, in order; assert that each part ascends."""
     parts = list(read(blobs, bucket))
     for part in parts:
-        assert part.tobytes() == ids_of(one.tobytes() for one in part).tobytes()
-    return sorted(one.tobytes() for part in parts for one in part)
+        assert part.tobytes() == ids_of(batch_id.tobytes() for batch_id in part).tobytes()
+    return sorted(batch_id.tobytes() for part in parts for batch_id in part)
 
 
 def bytes_of(*parts: Ids) -> list[bytes]:
-    return sorted(one.tobytes() for part in parts for one in part)
+    return sorted(batch_id.tobytes() for part in parts for batch_id in part)
 
 
 @pytest.mark.parametrize("where", ["folder", "memory"])
@@ -119,7 +119,7 @@ def test_damaged_file_of_ids_is_refused_by_its_name(blobs: BlobStore) -> None:
 
 
 class Dripping(BytesIO):
-    """A file of which at most some bytes come at a time; it fails where none may come."""
+    """A file whose reads return at most some bytes; it fails if that is none."""
 
     def __init__(self, content: bytes, most: int) -> None:
         super().__init__(content)
@@ -193,7 +193,7 @@ def test_ids_of_rare_folds_age_at_most_a_week_per_fold(blobs: BlobStore) -> None
 
 @pytest.mark.parametrize("behind", [46, 3_650])
 def test_ids_of_a_clock_that_was_behind_are_kept_for_the_horizon(blobs: BlobStore, behind: int) -> None:
-    """A run notes its own day and the latest that its bucket knew; a later clock tells which of them was wrong."""
+    """A run notes its own day and the latest that its bucket knew; a later clock shows which of them was wrong."""
     add(blobs, BUCKET, "right", some(0, 2), 9_000)
     add(blobs, BUCKET, "behind", some(2, 4), 9_000 - behind)
     add(blobs, 255, "behind", some(4, 6), 9_000 - behind)  # where there was none it grows old a week sooner
@@ -206,7 +206,7 @@ def test_ids_of_a_clock_that_was_behind_are_kept_for_the_horizon(blobs: BlobStor
 
 
 def test_ids_of_a_clock_that_was_behind_age_from_the_latest_day_of_their_bucket(blobs: BlobStore) -> None:
-    """On that day itself they are as young as its own, though other ids of 49 days stand between."""
+    """On that day they count as young as its own ids, although ids of 49 other days lie between."""
     for day in range(8_951, 9_001, 7):
         add(blobs, BUCKET, "right", some(day, day + 1), day)
     add(blobs, BUCKET, "behind", some(0, 1), 5_350)

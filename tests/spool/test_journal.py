@@ -1,4 +1,4 @@
-"""Journals: their groups, who holds them, and the segments that they become."""
+"""Journals: their groups, the processes that hold them, and the segments that they become."""
 
 import fcntl
 import os
@@ -29,7 +29,7 @@ def row_of(one: Upload) -> Row:
     return one.batch, bytes.fromhex(one.metric.version), number_of(TODAY), one.stratum, one.rows
 
 
-def given(groups: int, size: int) -> list[list[Upload]]:
+def groups_of_uploads(groups: int, size: int) -> list[list[Upload]]:
     metrics = [*METRICS.values()][:3]
     return [[upload(metrics[number % 3]) for number in range(size)] for _ in range(groups)]
 
@@ -40,10 +40,10 @@ def found_in(content: bytes) -> list[Row]:
 
 @pytest.mark.parametrize(("groups", "size"), [(1, 1), (20, 3), (2, 512)])
 def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
-    uploads = given(groups, size)
-    found = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
-    assert rows_in(found.records) == sorted(row_of(one) for group in uploads for one in group)
-    assert not found.damaged
+    uploads = groups_of_uploads(groups, size)
+    decoded = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
+    assert rows_in(decoded.records) == sorted(row_of(sent_upload) for group in uploads for sent_upload in group)
+    assert not decoded.damaged
 
 
 def test_groups_keep_strata_large_batches_and_days() -> None:
@@ -56,40 +56,40 @@ def test_groups_keep_strata_large_batches_and_days() -> None:
 
 
 def test_group_torn_at_any_byte_is_dropped_without_a_notice_of_damage() -> None:
-    first, second = (encode_group(MARK, group, TODAY) for group in given(2, 2))
+    first, second = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(2, 2))
     for end in range(len(second)):
         for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
-            found = decode_groups(MARK, first + left)
+            decoded = decode_groups(MARK, first + left)
             whole = left == second
-            assert (len(found.records), found.damaged) == (4 if whole else 2, 0)
-            assert found.end == len(first) + len(second) * whole
+            assert (len(decoded.records), decoded.damaged) == (4 if whole else 2, 0)
+            assert decoded.end == len(first) + len(second) * whole
             assert decode_groups(MARK, left).damaged == 0
 
 
 def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
-    uploads = given(3, 1)
+    uploads = groups_of_uploads(3, 1)
     first, second, third = (encode_group(MARK, group, TODAY) for group in uploads)
     for place in range(len(second)):
         changed = bytearray(second)
         changed[place] ^= 1 + place % 255
-        found = decode_groups(MARK, first + changed + third)
-        assert rows_in(found.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
-        assert found.damaged == len(second)
-        assert found.end == len(first + second + third)
+        decoded = decode_groups(MARK, first + changed + third)
+        assert rows_in(decoded.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
+        assert decoded.damaged == len(second)
+        assert decoded.end == len(first + second + third)
 
 
 def test_damage_to_the_last_two_groups_is_noticed() -> None:
-    """The last but one was durable before the last was begun; so is the last where it does not begin as any does."""
-    first, second, third = (encode_group(MARK, group, TODAY) for group in given(3, 1))
-    found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
-    assert (len(found.records), found.end, found.damaged) == (1, len(first), len(second + third))
+    """The last but one was durable before the last began. A last group without a valid beginning is damage, too."""
+    first, second, third = (encode_group(MARK, group, TODAY) for group in groups_of_uploads(3, 1))
+    decoded = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
+    assert (len(decoded.records), decoded.end, decoded.damaged) == (1, len(first), len(second + third))
     assert decode_groups(MARK, first + flipped(second, 3)).damaged
     assert decode_groups(MARK, first + second + b"another file").damaged
     assert not decode_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
 
 
-def test_journal_under_the_name_of_another_is_damaged() -> None:
-    content = b"".join(encode_group(MARK, group, TODAY) for group in given(3, 1))
+def test_journal_renamed_to_another_is_damaged() -> None:
+    content = b"".join(encode_group(MARK, group, TODAY) for group in groups_of_uploads(3, 1))
     assert decode_groups(b"another!", content).damaged
 
 
@@ -102,17 +102,17 @@ def flipped(group: bytes, place: int) -> bytes:
 )
 def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(body: bytes) -> None:
     checksum = zlib.crc32(body, zlib.crc32(struct.pack("<I", len(body))))
-    (group,) = given(1, 1)
-    found = decode_groups(
+    (group,) = groups_of_uploads(1, 1)
+    decoded = decode_groups(
         MARK, struct.pack("<8sII", MARK, len(body), checksum) + body + encode_group(MARK, group, TODAY)
     )
-    assert rows_in(found.records) == [row_of(group[0])]
-    assert found.damaged
+    assert rows_in(decoded.records) == [row_of(group[0])]
+    assert decoded.damaged
 
 
 def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
-    """Who sends rows does not know the mark; but a group within a damaged one would be one with another mark."""
-    hidden = encode_group(b"87654321", given(1, 1)[0], TODAY)
+    """A sender of rows does not know the mark of the journal, so a forged group has another mark."""
+    hidden = encode_group(b"87654321", groups_of_uploads(1, 1)[0], TODAY)
     bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
     assert len(found_in(bearing)) == 1
     torn = decode_groups(MARK, bearing[:-1])
@@ -165,11 +165,11 @@ def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> Non
         ours = SpoolJournal.create(tmp_path)
         assert list(abandoned(tmp_path)) == []
         process.kill()
-    assert [one.path.name for one in abandoned(tmp_path)] == [name]
+    assert [journal.path.name for journal in abandoned(tmp_path)] == [name]
     ours.release()
 
 
-def test_search_for_abandoned_journals_skips_one_that_is_closed_meanwhile(
+def test_search_for_abandoned_journals_skips_one_that_is_closed_during_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal, place = opened(tmp_path)
@@ -196,7 +196,7 @@ def test_new_journal_is_never_taken_for_an_abandoned_one(tmp_path: Path, monkeyp
         if flags & os.O_EXCL:  # it is there, and not held yet
             looking.append(threading.Thread(target=lambda: found.extend(abandoned(tmp_path))))
             looking[0].start()
-            looking[0].join(0.2)  # who looks must wait
+            looking[0].join(0.2)  # the search must wait
         return descriptor
 
     open_file = os.open
@@ -214,7 +214,7 @@ def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
-    """As after a crash between the segment and the deletion of the journal."""
+    """This happens after a crash between writing the segment and deleting the journal."""
     journal, place = opened(tmp_path)
     journal.append([upload() for _ in range(3)], TODAY)
     content = journal.path.read_bytes()
@@ -235,12 +235,12 @@ def test_damaged_journal_leaves_a_notice_and_no_batch(tmp_path: Path, caplog: py
     journal.path.write_bytes(content)
     assert journal.seal(place) == 2
     assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
-    told = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
-    assert f"damaged: {told}" in caplog.text
-    left = {one.name: one.read_bytes() for one in (tmp_path / "open").iterdir() if one.name != "lock"}
+    message = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
+    assert f"damaged: {message}" in caplog.text
+    left = {path.name: path.read_bytes() for path in (tmp_path / "open").iterdir() if path.name != "lock"}
     assert left.keys() == {f"{journal.path.stem}.damaged"}
     (notice,) = left.values()
-    assert notice.decode().startswith(told)
+    assert notice.decode().startswith(message)
     assert not any(part in notice for one in uploads for part in (one.batch, one.rows, one.batch.hex().encode()))
 
 
@@ -283,7 +283,7 @@ def test_append_to_a_full_disk_leaves_nothing_and_the_next_succeeds(
 
 
 def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int, bytes, int], int]:
-    """A write to a disk that has so much room; then it is full."""
+    """Write to a disk that is full after ``room`` bytes."""
     left = [room]
 
     def written(descriptor: int, content: bytes, offset: int) -> int:
@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
-    """Not by its process, which would let go of it as soon as any part of it closes the same file."""
+    """A lock of the process would be lost as soon as any part of it closes the same file."""
     journal, _ = opened(tmp_path)
     with journal.path.open("rb+") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -314,7 +314,7 @@ def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
 @pytest.mark.parametrize(("points", "commits"), [(15, 20), pytest.param(60, 40, marks=pytest.mark.slow)])
 def test_acknowledged_batches_survive_power_cuts(tmp_path: Path, points: int, commits: int) -> None:
-    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+    """The test can fail: without fsync the same cuts lose acknowledged batches."""
     for durable in (True, False):
         (tmp_path / str(durable)).mkdir()
         wrong = spool_power_cuts(tmp_path / str(durable), points if durable else 5, commits=commits, durable=durable)

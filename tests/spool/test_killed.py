@@ -53,7 +53,7 @@ def test_fold_that_is_killed_after_a_step_counts_each_batch_once_when_begun_agai
     assert emptied(blobs)
     is_left = step < FoldStep.CLOSED
     assert [report.resumed for report in reports] == ([True, False] if is_left else [False])
-    if is_left:  # what it did before it was killed is in its report, too
+    if is_left:  # its report includes the work of the killed run
         assert reports[0].sums.batches == 200
     assert reports[-1].sums.batches == 60
     assert folded(folding(counts, blobs))[0].sums == FoldSums()
@@ -110,12 +110,12 @@ def test_the_command_is_killed_at_each_step(
     ],
 )
 def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, blobs: Folder, step: FoldStep) -> None:
-    sent = [one for one in some(60, 19) if one.upload.metric is not LAYOUT]
+    sent = [delivery for delivery in some(60, 19) if delivery.upload.metric is not LAYOUT]
     others = [
-        one._replace(
-            upload=upload(VERSION, rows_of(VERSION, 3, b"other"), one.upload.batch), day=TODAY - timedelta(days=1)
+        delivery._replace(
+            upload=upload(VERSION, rows_of(VERSION, 3, b"other"), delivery.upload.batch), day=TODAY - timedelta(days=1)
         )
-        for one in sent[:20]
+        for delivery in sent[:20]
     ]
     put(blobs, sent)
     put(blobs, others)
@@ -124,6 +124,8 @@ def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, b
     (report, _) = folded(folding(counts, blobs))
     refused = counts.refusals.read()
     assert sum(refused.values()) == report.sums.conflicts == 20
-    assert {one.kind for one in refused} == {"batch-conflict"}
-    assert {(one.metric, one.version) for one in refused} <= {(one.name, one.version) for one in (THEME, VERSION)}
-    assert {one.day for one in refused} <= {TODAY + timedelta(days=days) for days in (-1, 0, 1)}
+    assert {refusal.kind for refusal in refused} == {"batch-conflict"}
+    assert {(refusal.metric, refusal.version) for refusal in refused} <= {
+        (metric.name, metric.version) for metric in (THEME, VERSION)
+    }
+    assert {refusal.day for refusal in refused} <= {TODAY + timedelta(days=days) for days in (-1, 0, 1)}

@@ -39,7 +39,7 @@ def test_a_spool_of_another_database_names_both(blobs: BlobStore) -> None:
     require_owner(blobs, OTHER)
 
 
-def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
+def test_two_databases_that_claim_a_spool_at_once_are_both_refused(tmp_path: Path) -> None:
     class Late(Folder):
         def put(self, kind: str, name: str, content: bytes) -> None:
             for each in (OTHER, name):
@@ -50,7 +50,7 @@ def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("was_written", [True, False])
-def test_of_two_collectors_at_once_either_may_write(tmp_path: Path, was_written: bool) -> None:
+def test_two_collectors_of_one_database_may_claim_a_spool_at_once(tmp_path: Path, was_written: bool) -> None:
     """Both write the same temporary file, so one of them may find it gone."""
 
     class Raced(Folder):
@@ -93,12 +93,12 @@ def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     journals[0].seal(layout.blobs)
     journals[1].path.rename(journals[1].path.with_suffix(".damaged"))
     layout.blobs.put("damaged", "f" * 32 + ".damaged", b"what was a segment")
-    told = layout.backlog()
-    assert told[:3] == (size, 1, 2)
-    assert told.free > 0
+    backlog = layout.backlog()
+    assert backlog[:3] == (size, 1, 2)
+    assert backlog.free > 0
 
 
-def test_a_journal_that_is_closed_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backlog_survives_a_journal_closed_during_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = SpoolLayout.at(str(tmp_path))
     layout.make()
     journals = [SpoolJournal.create(layout.journals) for _ in range(3)]

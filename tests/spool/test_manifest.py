@@ -46,7 +46,7 @@ MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
         (b"[" * 100_000, "cannot be read"),
     ],
 )
-def test_manifest_that_cannot_be_stops_the_fold(counts: Store, blobs: Folder, content: bytes, why: str) -> None:
+def test_invalid_manifest_stops_the_fold(counts: Store, blobs: Folder, content: bytes, why: str) -> None:
     blobs.put("runs", "a" * 32 + ".json", content)
     with pytest.raises(SpoolError, match=why):
         folded(folding(counts, blobs))
@@ -60,12 +60,12 @@ def damage(blobs: BlobStore, name: str, batch: bytes) -> None:
 
 
 def within(deliveries: Sequence[Delivery], *buckets: int) -> list[Delivery]:
-    return [one for one in deliveries if one.upload.batch[0] in buckets]
+    return [delivery for delivery in deliveries if delivery.upload.batch[0] in buckets]
 
 
 def without(deliveries: Sequence[Delivery], lost: Sequence[Delivery]) -> list[Delivery]:
-    gone = {one.upload.batch for one in lost}
-    return [one for one in deliveries if one.upload.batch not in gone]
+    gone = {delivery.upload.batch for delivery in lost}
+    return [delivery for delivery in deliveries if delivery.upload.batch not in gone]
 
 
 def skip(store: Store, blobs: BlobStore, *names: str) -> list[Skipped]:
@@ -119,7 +119,7 @@ def test_readable_part_of_a_damaged_segment_counts_and_the_rest_when_a_copy_is_p
 
 
 @pytest.mark.parametrize("step", [FoldStep.FOLDED, FoldStep.ADDED, FoldStep.REMEMBERED, FoldStep.DELETED])
-def test_fold_that_is_killed_resumes_without_what_was_skipped(
+def test_killed_fold_resumes_without_the_skipped_segments(
     counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep
 ) -> None:
     put(blobs, others := some(40, 3))
@@ -159,14 +159,14 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
     copies = [blobs.read("segments", name) for name in names]
     with pytest.raises(KilledError):
         folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 3)))
-    blobs.put("segments", names[0], copies[0][: copies[0].index(max(one.upload.batch for one in held))])
+    blobs.put("segments", names[0], copies[0][: copies[0].index(max(delivery.upload.batch for delivery in held))])
     blobs.delete("segments", names[1])
     skipped = skip(counts, blobs, *reversed(names))
     assert [(one, lost is None) for one, lost, _ in skipped] == [(names[1], True), (names[0], False)]
     folded(folding(counts, blobs))
     lost = within(held, FILLED[-1]) + within(more, *FILLED[3:])
     assert_same(counts, tmp_path, without(others + held + more, lost))
-    assert len(blobs.names("damaged")) == 1  # of one that is gone there is nothing to keep
+    assert len(blobs.names("damaged")) == 1  # of a segment that is gone there is nothing to keep
     for name, copy in zip(names, copies, strict=True):
         blobs.put("segments", name, copy)
     folded(folding(counts, blobs))

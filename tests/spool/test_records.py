@@ -24,7 +24,7 @@ BATCH = st.tuples(
 
 
 @pytest.mark.parametrize("day", [date(2000, 1, 1), date(2026, 11, 20), date(2179, 6, 6)])
-def test_a_day_is_a_number_of_sixteen_bits(day: date) -> None:
+def test_day_numbers_have_sixteen_bits(day: date) -> None:
     assert day_of(number_of(day)) == day
     assert 0 <= number_of(day) < 1 << 16
 
@@ -36,16 +36,16 @@ def test_a_day_of_other_years_is_refused(day: date) -> None:
 
 
 @given(st.lists(BATCH, max_size=30))
-def test_records_are_sorted_by_id_and_keep_their_columns(given: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
-    found = rows_in(arranged(given))
-    assert sorted(found) == sorted(given)
-    assert [one[0] for one in found] == sorted(one[0] for one in given)
+def test_records_are_sorted_by_id_and_keep_their_columns(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
+    rows = rows_in(arranged(written))
+    assert sorted(rows) == sorted(written)
+    assert [row[0] for row in rows] == sorted(row[0] for row in written)
 
 
 def test_rows_that_do_not_fit_in_one_piece_keep_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_CHUNK", 100)
-    given = [*batches(50, rows=3), *batches(20, rows=0, seed=2), *batches(7, rows=1000, seed=3)]
-    assert sorted(rows_in(arranged(given))) == sorted(given)
+    written = [*batches(50, rows=3), *batches(20, rows=0, seed=2), *batches(7, rows=1000, seed=3)]
+    assert sorted(rows_in(arranged(written))) == sorted(written)
 
 
 def test_keys_are_ids_in_the_same_order_with_all_their_zeros() -> None:
@@ -60,13 +60,13 @@ def test_keys_are_ids_in_the_same_order_with_all_their_zeros() -> None:
     assert as_ids(as_keys(ids[::3])).tobytes() == ids[::3].tobytes()
 
 
-def test_groups_are_of_every_value_in_order() -> None:
+def test_groups_cover_every_value_in_order() -> None:
     assert list(grouped(np.zeros(0, dtype=np.uint16))) == []
     found = {value: places.tolist() for value, places in grouped(np.array([7, 0, 65_535, 7, 0], dtype=np.uint16))}
     assert list(found.items()) == [(0, [1, 4]), (7, [0, 3]), (65_535, [2])]
 
 
-def test_ranks_tell_rows_apart_by_length_and_then_by_bytes() -> None:
+def test_ranks_order_rows_by_length_and_then_by_bytes() -> None:
     rows = [b"\0\0", b"", b"\0", b"b", b"\0", b"a\0", b"a", b"", b"a\0\0", b"\xff", b"a\0", b"\0b"]
     table = Records.merged([segment([Delivery(b"%016d" % place, b"v", 1, 0, one) for place, one in enumerate(rows)])])
     ranks = table.ranks().tolist()
@@ -75,7 +75,7 @@ def test_ranks_tell_rows_apart_by_length_and_then_by_bytes() -> None:
         assert (ranks[one] < ranks[other], ranks[one] == ranks[other]) == (right[0] < right[1], right[0] == right[1])
 
 
-def test_rows_follow_their_records_through_every_choice() -> None:
+def test_rows_stay_with_their_records_in_every_selection() -> None:
     """Records of none, one and several rows, of two segments whose versions are listed in another order."""
     random = np.random.default_rng(3)
     versions = [b"zz", b"aa", b"mm"]
@@ -87,8 +87,8 @@ def test_rows_follow_their_records_through_every_choice() -> None:
     assert table.versions == sorted(versions)
     assert len(table) == 60
     right = sorted(every)
-    assert [table.versions[place] for place in table.version] == [one.version for one in right]
-    assert table.day.tolist() == [one.day for one in right]
-    assert table.stratum.tolist() == [one.stratum for one in right]
+    assert [table.versions[place] for place in table.version] == [delivery.version for delivery in right]
+    assert table.day.tolist() == [delivery.day for delivery in right]
+    assert table.stratum.tolist() == [delivery.stratum for delivery in right]
     for places in (np.arange(60), np.arange(0), np.array([59, 3, 3]), np.flatnonzero(random.integers(0, 2, 60))):
         assert table.take(places).rows() == b"".join(right[place].rows for place in places)

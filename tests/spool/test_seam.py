@@ -1,4 +1,4 @@
-"""The findings of the doctor about a spool, and that the seam is as the collector declares it."""
+"""The findings of the doctor about a spool, and the seam that the collector declares."""
 
 import os
 import time
@@ -78,22 +78,22 @@ def test_journals_on_an_unsafe_file_system_are_a_problem(spooling: Config, monke
 
 
 def test_late_fold_is_a_warning_while_segments_wait(spooling: Config, store: Store) -> None:
-    def told(now: datetime) -> tuple[str, Level]:
+    def state_of_fold(now: datetime) -> tuple[str, Level]:
         (finding,) = levels(findings_of_folds(spooling, store, now))
         return finding
 
-    assert told(NOW) == ("none has ended yet", Level.OK)
+    assert state_of_fold(NOW) == ("none has ended yet", Level.OK)
     waiting = journal(spooling, 0)
     waiting.seal(layout_of(spooling).blobs)
-    assert told(NOW) == ("none has ended yet, and 1 segment waits", Level.WARNING)
+    assert state_of_fold(NOW) == ("none has ended yet, and 1 segment waits", Level.WARNING)
     store.folds.begin(b"r" * 16, NOW)
     store.folds.finish(b"r" * 16)
-    assert told(NOW + timedelta(hours=23)) == ("the last began 2026-11-20 14:05 UTC", Level.OK)
+    assert state_of_fold(NOW + timedelta(hours=23)) == ("the last began 2026-11-20 14:05 UTC", Level.OK)
     late = ("the last began 2026-11-20 14:05 UTC, and 1 segment waits", Level.WARNING)
-    assert told(NOW + timedelta(hours=25)) == late
+    assert state_of_fold(NOW + timedelta(hours=25)) == late
     (name,) = layout_of(spooling).blobs.names("segments")
     layout_of(spooling).blobs.delete("segments", name)
-    assert told(NOW + timedelta(hours=25))[1] is Level.OK
+    assert state_of_fold(NOW + timedelta(hours=25))[1] is Level.OK
 
 
 def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
     (spool / "segments" / f"{'a' * 32}.segment").write_text("")
     before = traces(spool / "open")
     result = doctor(folder, "--spool", str(spool))
-    told = "\n".join(found(result, "warning"))
-    assert "configuration: spool: 1 damaged file, or notice of one, in " in told
-    assert f"spool: 1 of the journals in {spool}/open belong to no running process. Start a collector here" in told
-    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold every hour" in told
+    output = "\n".join(found(result, "warning"))
+    assert "configuration: spool: 1 damaged file, or notice of one, in " in output
+    assert f"spool: 1 of the journals in {spool}/open belong to no running process. Start a collector here" in output
+    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold every hour" in output
     assert traces(spool / "open") == before
     assert result.exit_code == 1

@@ -15,7 +15,7 @@ from spool.test_records import BATCH
 
 
 class Narrow(io.BytesIO):
-    """A file that knows which bytes were read."""
+    """A file that counts the bytes read."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
@@ -28,13 +28,13 @@ class Narrow(io.BytesIO):
 
 
 @given(st.lists(BATCH, max_size=30))
-def test_a_segment_holds_what_was_written(given: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
-    records = arranged(given)
+def test_segment_returns_the_batches_that_were_written(written: list[tuple[bytes, bytes, int, int, bytes]]) -> None:
+    records = arranged(written)
     assert in_segment(write_segment(records)) == rows_in(records)
 
 
 @pytest.mark.parametrize(("count", "rows"), [(0, 1), (1, 0), (1, 1), (20_000, 1), (3, 160_000)])
-def test_a_segment_holds_few_and_many_and_those_of_a_gateway(count: int, rows: int) -> None:
+def test_segment_holds_few_batches_many_batches_and_large_ones(count: int, rows: int) -> None:
     records = arranged(batches(count, rows=rows))
     content = write_segment(records)
     assert in_segment(content) == rows_in(records)
@@ -47,11 +47,11 @@ def test_a_report_of_one_byte_takes_19_and_the_head_7_kilobytes() -> None:
 
 
 def test_reading_a_bucket_reads_no_other_bytes_of_the_segment() -> None:
-    given = batches(20_000)
-    content = write_segment(arranged(given))
+    written = batches(20_000)
+    content = write_segment(arranged(written))
     file = Narrow(content)
-    found = rows_in(Segment(file, "a segment").bucket(7))
-    assert sorted(found) == sorted(one for one in given if one[0][0] == 7)
+    rows = rows_in(Segment(file, "a segment").bucket(7))
+    assert sorted(rows) == sorted(row for row in written if row[0][0] == 7)
     assert file.seen < 8_000 + len(content) / 100
 
 
@@ -80,9 +80,9 @@ def forged(count: int | None = None, column: tuple[int, int] = (0, 0), short: by
     part = content[FRONT.size + size :]
     table = np.frombuffer(head[12:], TABLE).copy()
     start, length, ids, packed = (int(table[7][name]) for name in ("start", "size", "count", "packed"))
-    given = bytearray(zlib.decompress(part[start + 16 : start + 16 + packed]))
-    given[column[0]] += column[1]
-    new = zlib.compress(bytes(given) if short is None else short)
+    column_bytes = bytearray(zlib.decompress(part[start + 16 : start + 16 + packed]))
+    column_bytes[column[0]] += column[1]
+    new = zlib.compress(bytes(column_bytes) if short is None else short)
     whole = part[start : start + 16] + new + part[start + 16 + packed : start + length]
     table[7] = (len(part), len(whole), ids if count is None else count, len(new), zlib.crc32(whole))
     head[12:] = table.tobytes()

@@ -34,7 +34,7 @@ def test_disabled_versions_are_read_again() -> None:
         database.versions = {MOBILE.version: TODAY}
         while database.asked.acquire(blocking=False):
             pass  # it asked that, maybe more than once, before there was an answer
-        for _ in range(3):  # one that may have begun before, one after, and one to say that it has ended
+        for _ in range(3):  # a reading may have begun before; the next begins after; a third says that it has ended
             assert database.asked.acquire(timeout=PATIENCE)
         assert set(link.disabled()) == {MOBILE.version}
 
@@ -53,14 +53,14 @@ def test_disabled_versions_stay_known_while_the_database_is_gone(caplog: pytest.
         for _ in range(5):
             link.sync()
         assert set(link.disabled()) == {MOBILE.version}
-        assert [one.getMessage() for one in caplog.records] == [
+        assert [record.getMessage() for record in caplog.records] == [
             "the database is gone, and reports are appended without it: database: gone"
         ]
         database.failure = None
         for _ in range(2):
             link.sync()
     assert set(link.disabled()) == {THEME.version}
-    assert [one.getMessage() for one in caplog.records][1:] == ["the database is back"]
+    assert [record.getMessage() for record in caplog.records][1:] == ["the database is back"]
 
 
 def test_refusals_are_kept_until_they_are_written() -> None:
@@ -81,12 +81,12 @@ def test_refusals_are_written_soon_and_at_the_end() -> None:
     with closing(DatabaseLink(*database.link, PATIENCE)) as link:
         link.start()
         link.add_refusals({MALFORMED: 1}, SHARD)
-        assert database.told.acquire(timeout=PATIENCE / 2)
+        assert database.refusals_added.acquire(timeout=PATIENCE / 2)
         database.failure = StoreError("database: gone")
         link.add_refusals({MALFORMED: 1}, SHARD)
         database.failure = None
     assert database.refusals == {MALFORMED: 2}
-    with closing(DatabaseLink(*database.link)) as link:  # one that never started
+    with closing(DatabaseLink(*database.link)) as link:  # it is never started
         link.add_refusals({MALFORMED: 5}, SHARD)
     assert database.refusals == {MALFORMED: 7}
 
@@ -99,7 +99,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
 
     class Silent(Database):
         def add_refusals(self, *_: object) -> None:
-            self.told.release()
+            self.refusals_added.release()
             assert answered.wait(PATIENCE)
 
     database = Silent()
@@ -107,7 +107,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
     link.disabled()
     link.start()
     link.add_refusals({MALFORMED: 3}, SHARD)
-    assert database.told.acquire(timeout=PATIENCE)  # its thread waits now
+    assert database.refusals_added.acquire(timeout=PATIENCE)  # its thread waits now
     link.add_refusals({MALFORMED: 1}, SHARD)
     assert not link.disabled()
     link.close()
@@ -169,14 +169,14 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
         assert spool.layout.backlog().segments == 0
         assert spool.layout.backlog().open_bytes > 516 * 29
         assert not spool.forget(TODAY)
-    found = in_place(Folder(tmp_path))
-    assert ids_in(found) == {one.batch for group in groups for one in group}
-    assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
+    stored = in_place(Folder(tmp_path))
+    assert ids_in(stored) == {sent_upload.batch for group in groups for sent_upload in group}
+    assert {row[2] for row in stored} == {number_of(TODAY), number_of(TODAY) + 1}
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
 def test_missing_spool_is_an_error_even_if_its_folder_is_made_again(tmp_path: Path) -> None:
-    """As if its disk is no longer mounted: the empty folder looks like a spool that was just folded."""
+    """It is as if its disk was unmounted: the empty folder looks like a spool that was just folded."""
     here = tmp_path / "spool"
     with closing(made(here)) as spool:
         claim(spool.layout.blobs, "0" * 32)
@@ -194,9 +194,9 @@ def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> No
         for one in uploads:
             spool.commit([one], TODAY, SHARD)
         wait_for_segment(spool)
-    found = in_place(Folder(tmp_path))
-    assert ids_in(found) == {one.batch for one in uploads}
-    assert set(found.values()) == {1}
+    stored = in_place(Folder(tmp_path))
+    assert ids_in(stored) == {one.batch for one in uploads}
+    assert set(stored.values()) == {1}
     assert len(Folder(tmp_path).names("segments")) >= 200 * 47 // 2_100
 
 
@@ -228,18 +228,18 @@ def die(spool: SpoolSink, folder: Path) -> None:
     (folder / "segments").unlink()
 
 
-def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) -> None:
+def test_disabled_versions_are_refused_as_soon_as_they_are_known(tmp_path: Path) -> None:
     database = Database()
     database.versions = {MOBILE.version: TODAY}
     with closing(made(tmp_path, database=database)) as spool:
         assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
         assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
-        database.failure = StoreError("database: gone")  # who cannot ask goes by what is known
+        database.failure = StoreError("database: gone")  # a sink that cannot ask goes by what it knows
         assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
-    assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
+    assert {row[1].hex() for row in in_place(Folder(tmp_path))} == {THEME.version}
 
 
-def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:
+def test_no_upload_is_taken_before_disabled_versions_are_known(tmp_path: Path) -> None:
     database = Database()
     database.failure = StoreError("database: gone")
     with closing(made(tmp_path, database=database)) as spool:
@@ -326,8 +326,8 @@ def filled(spool: SpoolSink) -> int:
 
 @pytest.mark.slow  # fills a disk of 40 MB; room and refusals are tested beside
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
-def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> None:
-    """Nothing is deleted by hand, and all that was taken is counted."""
+def test_fold_frees_a_disk_that_holds_only_the_spool(tmp_path: Path) -> None:
+    """Nothing is deleted by hand, and every taken batch is counted."""
     with small_disk(tmp_path / "small", 8_000) as disk, closing(opened(url_of(tmp_path))) as counts:
         spool = made(disk, 200_000)
         taken = 0
@@ -364,7 +364,7 @@ def test_unusable_folder_is_refused_at_the_start(tmp_path: Path) -> None:
         SpoolSink(DatabaseLink(*Database().link), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
 
 
-def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
+def test_journals_of_a_spool_in_an_object_store_are_local_files(tmp_path: Path) -> None:
     layout = SpoolLayout(blob_store_at("memory://bucket/spool"), tmp_path)
     one = upload()
     with closing(SpoolSink(DatabaseLink(*Database().link), layout, 1 << 20, 300.0)) as spool:
@@ -373,7 +373,7 @@ def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
 
 
-def test_gauges_of_a_spool_and_its_folds_are_there_as_far_as_both_can_be_read() -> None:
+def test_gauges_that_cannot_be_read_are_left_out() -> None:
     def shown(backlog: Backlog | None, folded: datetime | None) -> dict[str, float]:
         lines = Prometheus().text(spool_gauges(backlog, folded)).decode().splitlines()
         parts = (line.split() for line in lines if line.startswith(("dither_spool_", "dither_folded")))

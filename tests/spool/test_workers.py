@@ -68,17 +68,17 @@ def test_killed_worker_process_raises_workers_error() -> None:
 
 
 def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice here; as soon as there is a worker, the work goes on."""
+    """They are reported twice here; as soon as there is a worker, the work goes on."""
     monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
     lines = []
     with cluster_of(0) as cluster:
 
-        def tell(line: str) -> None:
+        def show(line: str) -> None:
             lines.append(line)
             if len(lines) == 2:
                 cluster.scale(1)
 
-        with workers(scheduler=cluster.scheduler_address, show=tell) as spread:
+        with workers(scheduler=cluster.scheduler_address, show=show) as spread:
             assert list(spread(doubled, range(3))) == [0, 2, 4]
         assert set(lines) == {f"waiting: no worker is connected to {cluster.scheduler_address}\n"}
 

@@ -89,18 +89,18 @@ def lock(folder: Path, share: float) -> str:
     held = max(1.0, 60 * share)
     seen, last = locked(folder, held)
     assert last < 1.0, last
-    told = f"database locked for {held:.0f} s: {dict(seen)}, none acknowledged, all taken after it"
-    return f"{told}; estimates meanwhile, p99 {1000 * last:.0f} ms"
+    summary = f"database locked for {held:.0f} s: {dict(seen)}, none acknowledged, all taken after it"
+    return f"{summary}; estimates during the lock, p99 {1000 * last:.0f} ms"
 
 
 def disk(folder: Path, share: float) -> str:
     if why_not := can_fill():
         return f"full disk: not tried, {why_not}"
     seen, acknowledged = full_disk(folder)
-    told = f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
+    full = f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
     held, forwarded, refused = full_relay(folder)
     return (
-        f"{told}\nfull disk at a relay: {held:,} reports held, {forwarded:,} forwarded once, {dict(refused)} meanwhile"
+        f"{full}\nfull disk at a relay: {held:,} reports held, {forwarded:,} forwarded once, {dict(refused)} while full"
     )
 
 
@@ -110,10 +110,10 @@ def costs(folder: Path, share: float) -> str:
     assert seen.peak < 500, seen.peak
     assert late(seen.seconds) < 0.2, late(seen.seconds)
     wide = f"{size.days} days of {size.values:,} values as trend ({seen.sizes[TREND] / 1e6:.0f} MB) and table"
-    told = f"{wide} ({seen.sizes[TABLE] / 1e6:.0f} MB), {size.candidates:,} candidates, {size.rude} hang-ups at once"
+    summary = f"{wide} ({seen.sizes[TABLE] / 1e6:.0f} MB), {size.candidates:,} candidates, {size.rude} hang-ups at once"
     spent = f"{seen.processor:.0f} s of processor, {seen.peak:.0f} MiB beyond rest"
     reports = f"{len(seen.seconds):,} reports, p99 {1000 * late(seen.seconds):.0f} ms"
-    return f"{told}: {spent}; {reports} meanwhile, {1000 * late(seen.calm):.0f} ms before"
+    return f"{summary}: {spent}; {reports} during them, {1000 * late(seen.calm):.0f} ms before"
 
 
 def garble(folder: Path, share: float) -> str:
@@ -136,12 +136,12 @@ def fold(folder: Path, share: float) -> str:
 
 
 def seal(folder: Path, share: float) -> str:
-    told = [_sealed("SQLite", max(5, int(80 * share)), folder / "sqlite", (None, None))]
+    lines = [_sealed("SQLite", max(5, int(80 * share)), folder / "sqlite", (None, None))]
     with server() as url:
         if url is None:
-            return f"{told[0]}; PostgreSQL: {WHY_NOT}"
-        told.append(_sealed("PostgreSQL", max(5, int(20 * share)), folder / "postgresql", (fresh(url), fresh(url))))
-    return "\n".join(told)
+            return f"{lines[0]}; PostgreSQL: {WHY_NOT}"
+        lines.append(_sealed("PostgreSQL", max(5, int(20 * share)), folder / "postgresql", (fresh(url), fresh(url))))
+    return "\n".join(lines)
 
 
 def _sealed(database: str, rounds: int, folder: Path, urls: tuple[str | None, str | None]) -> str:
@@ -162,19 +162,19 @@ def replay(folder: Path, share: float) -> str:
 
 def several_relays(folder: Path, share: float) -> str:
     lost = several(folder, max(2, int(40 * share)))
-    told = f"two relays, two collectors, keys rotated, kill -9: {lost.counted:,} reports, each counted once"
-    return f"{told}; of a key retired too early {lost.unread} unread, {lost.kept} kept"
+    summary = f"two relays, two collectors, keys rotated, kill -9: {lost.counted:,} reports, each counted once"
+    return f"{summary}; of a key retired too early {lost.unread} unread, {lost.kept} kept"
 
 
 def opening(folder: Path, share: float) -> str:
-    told = []
+    delays = []
     for number, attack in enumerate(ATTACKS):
         (folder / str(number)).mkdir()
         waits = flooded(folder / str(number), attack, max(2, int(20 * share)))
-        last = max(one.seconds for one in waits)
+        last = max(wait.seconds for wait in waits)
         assert last < 5, waits
-        told.append(f"{attack}: {last:.1f} s")
-    return f"12,000 rows of a relay beside six connections with as many ({'; '.join(told)} at most)"
+        delays.append(f"{attack}: {last:.1f} s")
+    return f"12,000 rows of a relay beside six connections with as many ({'; '.join(delays)} at most)"
 
 
 def reads(folder: Path, share: float) -> str:
@@ -266,14 +266,14 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"run these parts: {', '.join(PARTS)}; all if none is named"
     )
     parser.add_argument("--share", type=float, default=1.0, help="scale the full size by this share")
-    asked = parser.parse_args()
-    if unknown := set(asked.names) - set(PARTS):
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(PARTS):
         parser.error(f"no such part: {', '.join(unknown)}")
-    for name in asked.names or PARTS:
+    for name in options.names or PARTS:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as place:
-            told = PARTS[name](Path(place), asked.share)
-        print(f"{told} ({time.monotonic() - start:.0f} s)", flush=True)
+            summary = PARTS[name](Path(place), options.share)
+        print(f"{summary} ({time.monotonic() - start:.0f} s)", flush=True)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Size:
 
 @dataclass
 class Seen:
-    """What came of it: statuses and bytes by path, seconds of each report, how analyses ended, MiB beyond rest."""
+    """The outcome: statuses and bytes by path, seconds of each report, how analyses ended, MiB beyond rest."""
 
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
@@ -64,24 +64,24 @@ def late(seconds: list[float]) -> float:
 
 
 def costly(folder: Path, size: Size) -> Seen:
-    """Ask a collector for all of it at the same time, while reports go on until the last answer is there."""
+    """Ask a collector for all of these at once, while reports go on until the last answer has come."""
     seen, done = Seen(), threading.Event()
     with running(folder, "--estimates-limit", str(_FULL), toml=fill(folder, size)) as (url, process):
-        first = _get(url, "/v1/metrics/theme/estimate", seen)  # what is loaded once is no cost of an answer
+        first = _get(url, "/v1/metrics/theme/estimate", seen)  # loads modules once, which is no cost of an answer
         assert first == 200
         _device(url, size.reports, seen.calm, threading.Event(), most=_CALM)
         _forget_peak(process.pid)
         rest, used = _memory(process.pid, "VmRSS"), _processor(process.pid)
         device = threading.Thread(target=_device, args=(url, size.reports, seen.seconds, done))
-        asked = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
+        readers = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
         device.start()
-        for one in asked:
-            one.start()
+        for thread in readers:
+            thread.start()
         for _ in range(size.rude):
             with hanging_up(url, CANDIDATES):
                 pass
-        for one in asked:
-            one.join()
+        for thread in readers:
+            thread.join()
         done.set()
         device.join()
         seen.peak = _memory(process.pid, "VmHWM") - rest
@@ -98,8 +98,8 @@ def ended(url: str) -> Counter[str]:
     """Return how many analyses of a collector have ended, in each way."""
     with closing(_connect(url)) as connection:
         connection.request("GET", "/metrics")
-        told = connection.getresponse().read().decode()
-    counts = re.findall(r'^dither_analyses_total\{outcome="(\w+)"\} (\d+)', told, re.MULTILINE)
+        exposition = connection.getresponse().read().decode()
+    counts = re.findall(r'^dither_analyses_total\{outcome="(\w+)"\} (\d+)', exposition, re.MULTILINE)
     return Counter({outcome: int(number) for outcome, number in counts})
 
 
@@ -144,7 +144,7 @@ def _count(store: Store, metric: Metric, random: np.random.Generator, day: int, 
 
 
 def _get(url: str, path: str, seen: Seen) -> int:
-    """Read a whole answer, until it is one: when all places are taken one comes again, as it says."""
+    """Read a whole answer; ask again after Retry-After while all slots are taken."""
     while True:
         with closing(_connect(url)) as connection:
             connection.request("GET", path)
@@ -158,7 +158,7 @@ def _get(url: str, path: str, seen: Seen) -> int:
 
 
 def _device(url: str, rate: int, seconds: list[float], done: threading.Event, most: int = 1 << 30) -> None:
-    """Send reports one by one, so many a second, until all is done, and keep the seconds that each took."""
+    """Send reports one by one at a fixed rate until all is done, and keep the seconds that each took."""
     bodies = [rows_of(THEME, 1, b"%d" % number) for number in range(64)]
     with closing(_connect(url)) as connection:
         while not done.wait(1 / rate) and len(seconds) < most:

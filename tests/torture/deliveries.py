@@ -22,7 +22,7 @@ _NUMBERS = st.integers(0, _BATCHES - 1)
 
 
 class Deliveries(RuleBasedStateMachine):
-    """What is acknowledged is counted once, whether the device hears of it or not; nothing else is."""
+    """An acknowledged batch is counted once, whether the device receives the answer or not; nothing else is counted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,13 +39,13 @@ class Deliveries(RuleBasedStateMachine):
 
     @rule(number=_NUMBERS, cut=st.sampled_from(Cut))
     def deliver(self, number: int, cut: Cut) -> None:
-        self.proxy.cut, self.proxy.told = cut, []
+        self.proxy.cut, self.proxy.statuses = cut, []
         response = post(self.proxy.address, self.batches[number].encode())
         self.proxy.cut = Cut.NOWHERE
         if cut is Cut.IN_THE_REQUEST:
-            assert (response, self.proxy.told) == (None, [])
+            assert (response, self.proxy.statuses) == (None, [])
             return
-        assert self.proxy.told == [202] * (2 if cut is Cut.TWICE else 1)
+        assert self.proxy.statuses == [202] * (2 if cut is Cut.TWICE else 1)
         assert (response is not None and response.status == 202) is (cut in {Cut.NOWHERE, Cut.TWICE})
         self.counted.add(number)
 
@@ -90,7 +90,7 @@ class Deliveries(RuleBasedStateMachine):
 
 
 def deliveries(examples: int, steps: int = 12) -> None:
-    """Try so many sequences of deliveries; raise AssertionError with the shortest that goes wrong."""
+    """Try sequences of deliveries; raise AssertionError with the shortest that goes wrong."""
     limits = settings(
         max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
     )

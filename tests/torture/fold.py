@@ -1,6 +1,6 @@
 """Collectors that spool to one place, clients that retry at another, folds: all killed, again and again.
 
-What was acknowledged is counted once, whichever collectors got it, and however often the fold of it was killed.
+An acknowledged batch is counted once, whichever collectors got it, and however often its fold was killed.
 """
 
 import os
@@ -74,7 +74,7 @@ _AT_WORK = [FoldStep.FOLDED.name, FoldStep.ADDED.name, FoldStep.REMEMBERED.name]
 
 
 class Seen(NamedTuple):
-    """What was done: reports sent, deliveries of their batches, kills by what was killed, tallies compared."""
+    """Totals: reports sent, deliveries of their batches, kills by what was killed, tallies compared."""
 
     reports: int
     deliveries: int
@@ -112,13 +112,17 @@ class _Client(threading.Thread):
     """Sends batches, each to a collector and a third of them to another too; without an answer it tries the next."""
 
     def __init__(
-        self, batches: Sequence[Batch], collectors: Sequence[_Collector], seed: float, told: threading.Semaphore
+        self,
+        batches: Sequence[Batch],
+        collectors: Sequence[_Collector],
+        seed: float,
+        acks: threading.Semaphore,
     ) -> None:
         super().__init__()
         self.batches = batches
         self.collectors = collectors
         self.chance = random.Random(seed)
-        self.told = told
+        self.acks = acks
         self.deliveries = 0
         self.failed: Exception | None = None
 
@@ -128,7 +132,7 @@ class _Client(threading.Thread):
                 turns = self.chance.sample(range(_COLLECTORS), _COLLECTORS)
                 self._deliver(one.encode(), turns, 2 if self.chance.random() < 1 / 3 else 1)
         except Exception as error:
-            self.failed = error  # whoever joins this thread raises it
+            self.failed = error  # raised where this thread is joined
 
     def _deliver(self, body: bytes, turns: Sequence[int], times: int) -> None:
         for turn in [*turns, *turns]:
@@ -137,7 +141,7 @@ class _Client(threading.Thread):
                 continue
             assert response.status == 202, response.status
             self.deliveries += 1
-            self.told.release()
+            self.acks.release()
             times -= 1
             if not times:
                 return
@@ -160,30 +164,30 @@ class _Torture:
         self.reports = self.deliveries = self.tallies = 0
 
     def rounds(self, numbers: Sequence[int], *, kill: bool) -> None:
-        """Go some rounds; then kill all collectors, or ask them to end, fold what is left, and compare."""
+        """Run some rounds; then kill all collectors, or ask them to end, fold the rest, and compare."""
         collectors = [_Collector(self.folder) for _ in range(_COLLECTORS)]
         try:
-            for one in collectors:
-                one.wait()
+            for collector in collectors:
+                collector.wait()
             for number in numbers:
                 self._round(number, collectors)
         finally:
-            for one in collectors:
-                one.end(kill=kill)
+            for collector in collectors:
+                collector.end(kill=kill)
         self.kills["collector"] += kill * _COLLECTORS
         assert Command(self.folder).go_on()
         self._compare()
 
     def _round(self, number: int, collectors: Sequence[_Collector]) -> None:
-        """Send, and kill a collector; fold, and kill the command; fold, and kill whom it shares the work with."""
+        """Send, and kill a collector; fold, and kill the command; fold, and kill a process that shares its work."""
         first, second = self.chance.sample(collectors, 2)
-        with self._sending(collectors) as told:
-            self._kill_collector(first, told)
+        with self._sending(collectors) as acks:
+            self._kill_collector(first, acks)
         where = _PLACES[number % len(_PLACES)]
         command = self._fold(where, number % len(_WAYS))
         first.wait()
-        with self._sending(collectors) as told:
-            self._kill_collector(second, told)
+        with self._sending(collectors) as acks:
+            self._kill_collector(second, acks)
         if command.stopped:
             command.kill()
             self.kills[f"command at {where}"] += 1
@@ -203,26 +207,26 @@ class _Torture:
         again = self.chance.sample(self.sent, min(len(self.sent), _BATCHES))
         self.sent += fresh
         batches = self.chance.sample([*fresh, *again], len(fresh) + len(again))
-        told = threading.Semaphore(0)
+        acks = threading.Semaphore(0)
         clients = [
-            _Client(batches[place::_CLIENTS], collectors, self.chance.random(), told) for place in range(_CLIENTS)
+            _Client(batches[place::_CLIENTS], collectors, self.chance.random(), acks) for place in range(_CLIENTS)
         ]
-        for one in clients:
-            one.start()
+        for client in clients:
+            client.start()
         failed: list[Exception] = []
         try:
-            yield told
+            yield acks
         except AssertionError as error:
             failed.append(error)
-        for one in clients:
-            one.join(10 * PATIENCE)
-            failed += [] if one.failed is None else [one.failed]
-            self.deliveries += one.deliveries
+        for client in clients:
+            client.join(10 * PATIENCE)
+            failed += [] if client.failed is None else [client.failed]
+            self.deliveries += client.deliveries
         if failed:
             raise ExceptionGroup("not all was sent", failed)
 
     def _fresh(self, metric: Metric) -> Batch:
-        """Draw a batch, and count it in the database of those that are counted once."""
+        """Draw a batch, and count it in the database of expected counts."""
         rows = rows_of(metric, self.chance.choice((1, 1, 1, 9)), self.chance.randbytes(16), _ANSWERS[metric])
         place = self.chance.randrange(len(metric.strata.labels)) if metric.strata else 0
         one = upload(metric, rows, bytes([self.chance.choice(FILLED)]) + self.chance.randbytes(15), place)
@@ -230,10 +234,10 @@ class _Torture:
         self.reports += len(rows) // metric.mechanism.row_bytes
         return batch(metric, rows, one.batch.hex(), metric.strata.labels[place] if metric.strata else None)
 
-    def _kill_collector(self, one: _Collector, told: threading.Semaphore) -> None:
+    def _kill_collector(self, one: _Collector, acks: threading.Semaphore) -> None:
         """Kill a collector when some batches are acknowledged, and begin it again."""
         for _ in range(self.chance.randrange(1, 2 * _BATCHES)):
-            assert told.acquire(timeout=10 * PATIENCE)
+            assert acks.acquire(timeout=10 * PATIENCE)
         one.end(kill=True)
         self.kills["collector"] += 1
         one.begin()
@@ -243,7 +247,7 @@ class _Torture:
         command = self._fold(self.chance.choice(_AT_WORK), (_CLUSTER, _CLUSTER, _PROCESSES)[turn])
         if command.stopped:
             kinds = {
-                "worker of the cluster": [one.pid for one in self.cluster.workers],
+                "worker of the cluster": [worker.pid for worker in self.cluster.workers],
                 "scheduler": [one.pid for one in self.cluster.scheduler],
                 "process of a fold": command.processes(),
             }
@@ -275,7 +279,7 @@ class _Torture:
 
 
 def fold_rounds(folder: Path, rounds: int, seed: int = 1) -> Seen:
-    """Go so many rounds; return what was done. Raises AssertionError for the first tally that is not right."""
+    """Run ``rounds`` rounds and return the totals. Raises AssertionError for the first tally that is wrong."""
     with closing(_Torture(folder, seed)) as torture:
         for begun in range(0, rounds, _TOGETHER):
             torture.rounds(range(begun, min(begun + _TOGETHER, rounds)), kill=begun // _TOGETHER % 2 == 0)

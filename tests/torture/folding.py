@@ -19,12 +19,12 @@ __all__ = ["WRITE", "Cluster", "Command"]
 WRITE = "WRITE"
 """Where the command stops if that is at no step: before it opens, renames or deletes a file.
 
-Not before it opens a journal, for then it holds the lock of all journals: as long as it stands still, collectors that
+Not before it opens a journal, because then it holds the lock of all journals: while it stands still, collectors that
 need a fresh one answer 503.
 """
 
 _ENVIRONMENT = {**os.environ, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
-"""Of a cluster. Its scheduler tries for so long to get a result from a worker that is gone; unless told, for 30 s."""
+"""Timeout of a cluster, whose scheduler tries by default for 30 s to get a result from a worker that is gone."""
 
 _HERE = "here\n"
 
@@ -101,9 +101,9 @@ class Command:
 
     def processes(self) -> list[int]:
         """Return the ids of the processes that it started to share the work with."""
-        own = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        children = [int(one) for one in Path(own).read_text("ascii").split()]
-        return [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        listing = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        children = [int(one) for one in Path(listing).read_text("ascii").split()]
+        return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
     def kill(self) -> None:
         """Kill it, where it has stopped."""
@@ -120,7 +120,7 @@ class Command:
         lost = "a worker process was killed" in last or " is lost (" in last
         assert code == 0 or (code == 1 and lost), (code, errors)
         for line in output.splitlines():
-            assert (told := json.loads(line))["conflicts"] == told["damaged"] == 0, told
+            assert (report := json.loads(line))["conflicts"] == report["damaged"] == 0, report
         return code == 0
 
     def _ended(self) -> tuple[int, str, str]:
@@ -144,7 +144,7 @@ class Cluster:
         self.workers: list[subprocess.Popen[str]] = []
 
     def start(self) -> None:
-        """Start what is not alive. Workers do not outlive the scheduler."""
+        """Start the processes that are not alive. Workers do not outlive the scheduler."""
         if not all(_alive(self.scheduler)):
             self.close()
         with self.log.open("a", encoding="utf-8") as log:
@@ -160,7 +160,7 @@ class Cluster:
         self.workers += fresh
 
     def close(self) -> None:
-        """Kill what is left of it."""
+        """Kill the remaining processes."""
         _end(self.workers + self.scheduler)
         self.workers, self.scheduler = [], []
 
@@ -179,10 +179,10 @@ def _line(process: "subprocess.Popen[str]") -> str:
 
 
 def _alive(processes: Sequence["subprocess.Popen[str]"]) -> list[bool]:
-    return [one.poll() is None for one in processes]
+    return [process.poll() is None for process in processes]
 
 
 def _end(processes: Sequence["subprocess.Popen[str]"]) -> None:
-    for one in processes:
-        one.kill()
-        one.communicate()
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -1,4 +1,4 @@
-"""kill -9 under load, again and again: what was acknowledged is counted once, bit for bit."""
+"""kill -9 under load, again and again: each acknowledged report is counted once, bit for bit."""
 
 import random
 import threading
@@ -13,7 +13,7 @@ _BATCHES = 120
 
 
 def kill_cycles(folder: Path, cycles: int, seed: int = 1) -> int:
-    """Kill a collector under load so many times, deliver the rest, compare; return the number of reports."""
+    """Kill a collector under load several times, deliver the rest, compare; return the number of reports."""
     chance = random.Random(seed)
     sent: dict[str, list[bytes]] = {"theme": [], "version": []}
     waiting: list[bytes] = []

@@ -1,6 +1,6 @@
 """Strangers keep a collector busy with sealed bodies of 12,000 rows, and a relay posts its own beside them.
 
-A relay that is told to come again does so after as many seconds as it is told.
+A relay that is asked to come again does so after the seconds that the answer names.
 """
 
 import secrets
@@ -28,7 +28,7 @@ ATTACKS = {"garbage": 0, "every 60th row opens": 60, "every row opens": 1}
 
 
 class Wait(NamedTuple):
-    """How long a relay waited until its body was taken, and how often it was told to come again."""
+    """How long a relay waited until its body was taken, and how often it was asked to come again."""
 
     seconds: float
     tries: int
@@ -37,9 +37,9 @@ class Wait(NamedTuple):
 def flooded(
     folder: Path, attack: str, bodies: int, rows: int = _ROWS, connections: int = 6, addresses: int = 1
 ) -> list[Wait]:
-    """Post so many bodies of ``rows`` rows beside an attack; return how each fared.
+    """Post bodies of ``rows`` rows beside an attack; return how each fared.
 
-    The attack comes over ``connections`` from so many addresses; from the relay's own if they are 0.
+    The attack comes over ``connections``, each from an address of its own; from the relay's own if they are 0.
     Raises AssertionError if a body is not counted whole.
     """
     key = drawn()
@@ -52,15 +52,15 @@ def flooded(
     ended = threading.Event()
     with running(folder) as (url, _):
         strangers = [threading.Thread(target=_flood, args=(url, peer, body, ended)) for peer, body in hostile]
-        for one in strangers:
-            one.start()
+        for stranger in strangers:
+            stranger.start()
         try:
             time.sleep(1.0)  # an attack that is well under way
             return [_posted(url, body, rows) for body in honest]
         finally:
             ended.set()
-            for one in strangers:
-                one.join(_PATIENCE)
+            for stranger in strangers:
+                stranger.join(_PATIENCE)
 
 
 def _hostile(key: SealKey, each: int) -> SealedBatch:
@@ -77,9 +77,9 @@ def _flood(url: str, peer: str, body: bytes, ended: threading.Event) -> None:
 def _posted(url: str, body: bytes, rows: int) -> Wait:
     begun, tries = time.monotonic(), 1
     while True:
-        status, after, told = _ask(url, _RELAY, body)
+        status, after, content = _ask(url, _RELAY, body)
         if status != 503:
-            assert (status, told) == (202, b'{"accepted": %d, "refused": 0}' % rows)
+            assert (status, content) == (202, b'{"accepted": %d, "refused": 0}' % rows)
             return Wait(time.monotonic() - begun, tries)
         assert time.monotonic() - begun < _PATIENCE, tries
         time.sleep(int(after))

@@ -1,6 +1,6 @@
 """Power cuts: every write and fsync below SQLite is recorded, and replayed up to a random point.
 
-What was not synced by then survives or not, in sectors of 512 bytes, as chance has it. Whatever was acknowledged before
+Bytes not synced by then survive or not, in sectors of 512 bytes, at random. Everything acknowledged before
 the cut must be there, and the counts must be those of exactly the batches that are.
 """
 
@@ -70,7 +70,7 @@ def can_record() -> str | None:
 
 
 def record(folder: Path, commits: int, synchronous: str, work: str = _WORK, name: str = "dither.db") -> list[Step]:
-    """Do so many commits of some work on a database, and return all that reached the files, in order."""
+    """Commit some work on a database several times, and return all writes to the files, in order."""
     trace = folder / "trace"
     files = [word for file in (name, f"{name}-wal", "acknowledged") for word in ("-P", str(folder / file))]
     calls = "trace=pwrite64,write,fsync,fdatasync,ftruncate"
@@ -82,10 +82,10 @@ def record(folder: Path, commits: int, synchronous: str, work: str = _WORK, name
 
 
 def _step(line: str) -> Step | None:
-    found = _CALL.match(line)
-    if found is None:
+    match = _CALL.match(line)
+    if match is None:
         return None
-    call, path, data, first, second, _ = found.groups()
+    call, path, data, first, second, _ = match.groups()
     file = bytes.fromhex(path.replace("\\x", "")).decode() if path.startswith("\\x") else path
     offset = int((second if call == "pwrite64" else first) or 0)
     return Step(call, Path(file).name, bytes.fromhex((data or "").replace("\\x", "")), offset)
@@ -94,7 +94,7 @@ def _step(line: str) -> Step | None:
 def cut(
     steps: Sequence[Step], chance: random.Random, name: str = "dither.db"
 ) -> tuple[dict[str, bytearray], list[bytes]]:
-    """Return the files as a power cut at a random point leaves them, and what was acknowledged by then."""
+    """Return the files as a power cut at a random point leaves them, and the commits acknowledged by then."""
     acknowledgements = [place for place, step in enumerate(steps) if step.file == "acknowledged"]
     end = chance.randrange(acknowledgements[0] + 1, len(steps) + 1)
     synced = {step.file: place for place, step in enumerate(steps[:end]) if step.call in {"fsync", "fdatasync"}}
@@ -129,7 +129,7 @@ def put(folder: Path, files: dict[str, bytearray]) -> None:
 
 
 def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:
-    """Open what is left and compare; return what is wrong, or None."""
+    """Open the remaining files and compare; return the difference, or None."""
     put(folder, files)
     try:
         with closing(sqlite3.connect(folder / "dither.db")) as connection:
@@ -147,11 +147,11 @@ def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[b
 
 
 def power_cuts(folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1) -> list[str]:
-    """Cut the power at so many points of one run; return what went wrong, each time it did."""
+    """Cut the power at random points of one run; return the failures."""
     steps = record(folder, commits, "FULL" if durable else "OFF")
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
     replay = folder / "replay"
     replay.mkdir()
-    found = (survives(replay, *cut(steps, chance)) for _ in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (survives(replay, *cut(steps, chance)) for _ in range(points))
+    return [wrong for wrong in failures if wrong is not None]

@@ -29,7 +29,7 @@ class Proxy:
     def __init__(self) -> None:
         self.cut = Cut.NOWHERE
         self.url = ""
-        self.told: list[int] = []
+        self.statuses: list[int] = []
         """Every status that the collector answered, whether the device heard of it or not."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -82,7 +82,7 @@ class Proxy:
         except OSError:
             return b""
         if answer:
-            self.told.append(int(answer.split(maxsplit=2)[1]))
+            self.statuses.append(int(answer.split(maxsplit=2)[1]))
         return answer
 
 

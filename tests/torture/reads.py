@@ -1,4 +1,4 @@
-"""A year of data and readers who ask for all of it: what each question takes, and what a small one waits."""
+"""A year of data and readers who ask for all of it: the time of each question, and the wait of a small one."""
 
 import http.client
 import threading
@@ -60,20 +60,20 @@ def greedy_readers(
     seen, done = Answered(), threading.Event()
     with running(folder, toml=toml) as (url, process):
         _until_closed(folder, toml)
-        _get(url, f"{SMALL}?confidence=0.9")  # what is loaded once is no cost of an answer
+        _get(url, f"{SMALL}?confidence=0.9")  # loads modules once, which is no cost of an answer
         for path in (DISCOVERY, EVERYTHING, STRINGS):
             seen.first[path], seen.again[path] = _get(url, path)[0], min(_get(url, path)[0] for _ in range(3))
         greedy = [threading.Thread(target=_greedy, args=(url, days, number, done)) for number in range(_GREEDY)]
-        for one in greedy:
-            one.start()
+        for thread in greedy:
+            thread.start()
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             took, status = _get(url, f"{SMALL}?confidence={0.5 + 0.4 * (time.monotonic() % 1):.9f}")
             seen.small.append(took)
             seen.statuses.add(status)
         done.set()
-        for one in greedy:
-            one.join(PATIENCE)
+        for thread in greedy:
+            thread.join(PATIENCE)
         process.terminate()
         process.communicate(timeout=PATIENCE)
     return seen

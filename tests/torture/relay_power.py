@@ -1,4 +1,4 @@
-"""Power cuts on a relay: what it acknowledged waits or has left, whole batches alone are on their way.
+"""Power cuts on a relay: an acknowledged report waits or has left, and only whole batches are on their way.
 
 Writes are recorded and replayed as ``power`` does it. Reports come in, a batch is frozen, bodies of it leave.
 """
@@ -54,18 +54,18 @@ os._exit(0)  # as a power cut would have it, without a last checkpoint
 def relay_power_cuts(
     folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1
 ) -> list[str]:
-    """Cut the power at so many points of one run; return what went wrong, each time it did."""
+    """Cut the power at random points of one run; return the failures."""
     steps = record(folder, commits, "FULL" if durable else "OFF", _WORK, _NAME)
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
     replay = folder / "replay"
     replay.mkdir()
-    found = (_survives(replay, *cut(steps, chance, _NAME)) for _ in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (_survives(replay, *cut(steps, chance, _NAME)) for _ in range(points))
+    return [wrong for wrong in failures if wrong is not None]
 
 
 def _survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:
-    """Open what is left and compare; return what is wrong, or None."""
+    """Open the remaining files and compare; return the difference, or None."""
     put(folder, files)
     try:
         with closing(sqlite3.connect(folder / _NAME)) as connection:

@@ -82,14 +82,14 @@ class Place(NamedTuple):
 
 
 class _Process:
-    """A process that says on stdout how far it is. ``log`` is told what it writes on stderr."""
+    """A process that says on stdout how far it is. ``log`` receives its stderr."""
 
     def __init__(self, log: Path, command: Sequence[str], more: dict[str, str]) -> None:
         with log.open("a", encoding="utf-8") as errors:
             self.process = start(*command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **more})
 
     def line(self) -> str:
-        """The next line that it says, empty if it has ended."""
+        """Return the next line of its output; empty if it has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 

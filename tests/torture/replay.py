@@ -40,8 +40,8 @@ def post(url: str, body: bytes, peer: str = "127.0.0.1") -> Receipt:
     with closing(connection):
         connection.request("POST", "/v1/sealed", body, {"Content-Type": "application/json"})
         response = connection.getresponse()
-        told = json.loads(response.read())
-        return Receipt(response.status, told.get("accepted", 0), told.get("refused", 0))
+        content = json.loads(response.read())
+        return Receipt(response.status, content.get("accepted", 0), content.get("refused", 0))
 
 
 class _Attack:
@@ -63,7 +63,7 @@ class _Attack:
 
 
 def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -> tuple[int, Sealed]:
-    """Post the row in four times as many bodies; return the reports that were counted, and what came sealed.
+    """Post the row in four times as many bodies; return the number of counted reports, and the totals of sealed ones.
 
     Raises AssertionError unless each answer is that of a fresh row, and each row is counted once. ``url`` is that of
     the database; without it there is one in the folder.
@@ -71,20 +71,20 @@ def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -
     database = url or url_of(folder)
     former, following = drawn(), drawn()
     attack = _Attack(former)
-    given = ("--db", database, "--seal-keys", f"{folder}/keys.json", *options)
+    arguments = ("--db", database, "--seal-keys", f"{folder}/keys.json", *options)
     path = folder / "keys.json"
     keep(path, former)
-    with _collectors(folder, given, 2) as (urls, kill):
-        told = attack.mount(urls, former, bodies)
+    with _collectors(folder, arguments, 2) as (urls, kill):
+        receipts = attack.mount(urls, former, bodies)
         keep(path, former, following)
-        told += attack.mount(urls, following, bodies)
+        receipts += attack.mount(urls, following, bodies)
         kill()
-    with _collectors(folder, given, 2) as (urls, kill):
-        told += attack.mount(urls, former, bodies)
+    with _collectors(folder, arguments, 2) as (urls, kill):
+        receipts += attack.mount(urls, former, bodies)
         keep(path, following)
-        assert set(told) == {Receipt(202, 2, 0)}, told
-        told = attack.mount(urls, following, bodies)
-        assert set(told) == {Receipt(202, 1, 1)}, told
+        assert set(receipts) == {Receipt(202, 2, 0)}, receipts
+        receipts = attack.mount(urls, following, bodies)
+        assert set(receipts) == {Receipt(202, 1, 1)}, receipts
     with closing(Store(database, create=False)) as store:
         tally, sealed = store.tally(THEME), store.sealed(THEME)
         assert same(tally, Tally.fold(THEME.mechanism, b"".join(attack.rows))), (tally.total, len(attack.rows))
@@ -93,9 +93,9 @@ def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -
 
 
 @contextmanager
-def _collectors(folder: Path, given: Sequence[str], count: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
+def _collectors(folder: Path, arguments: Sequence[str], count: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
     with ExitStack() as running_ones:
-        started = [running_ones.enter_context(running(folder, *given)) for _ in range(count)]
+        started = [running_ones.enter_context(running(folder, *arguments)) for _ in range(count)]
 
         def kill() -> None:
             for _, process in started:

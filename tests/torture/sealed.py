@@ -52,11 +52,11 @@ _MOMENTS = 0.2
 _TRIES = 30
 
 _WAYS = ("relay amid arrivals", "collector", "relay in its hour", "collector", "forward", "collector")
-"""What is killed, round by round."""
+"""The process to kill, round by round."""
 
 
 class Seen(NamedTuple):
-    """What was done: reports, deliveries of them that were acknowledged, kills by what was killed and when."""
+    """Totals: reports, acknowledged deliveries, kills by what was killed and when."""
 
     reports: int
     deliveries: int
@@ -70,12 +70,12 @@ class _Torture:
         self.chance = random.Random(seed)
         self.collecting, self.relaying = collecting, relaying
         self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
-        for one in (collecting, relaying):
-            one.folder.mkdir()
+        for place in (collecting, relaying):
+            place.folder.mkdir()
         keep(collecting.folder / "seal-keys.json", *self.keys.values())
         seal = f'[seal]\nkey = "{self.keys["x25519"].public}"\n'
         (collecting.folder / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
-        self.at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes but those that are missed
+        self.at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # only missed hours are due
         self.rows: dict[Metric, list[bytes]] = {THEME: [], LAYOUT: []}
         self.sealed: list[bytes] = []
         self.again: list[bytes] = []
@@ -101,10 +101,10 @@ class _Torture:
         self._finish(bodies)
 
     def _kill_amid_arrivals(self, bodies: Sequence[bytes]) -> list[bytes]:
-        told = threading.Semaphore(0)
-        with self._sending(bodies, told) as left:
+        acknowledgements = threading.Semaphore(0)
+        with self._sending(bodies, acknowledgements) as left:
             for _ in range(self.chance.randrange(1, len(bodies))):
-                assert told.acquire(timeout=PATIENCE)
+                assert acknowledgements.acquire(timeout=PATIENCE)
             self._kill("relay amid arrivals")
         self.relay = self._relay()
         return left
@@ -185,15 +185,15 @@ class _Torture:
         return left
 
     @contextmanager
-    def _sending(self, bodies: Sequence[bytes], told: threading.Semaphore) -> Iterator[list[bytes]]:
-        """Let devices send these; at the end the list has those that were not acknowledged."""
+    def _sending(self, bodies: Sequence[bytes], acknowledgements: threading.Semaphore) -> Iterator[list[bytes]]:
+        """Let devices send these; at the end the list has the unacknowledged ones."""
         left: list[bytes] = []
         url = self.relay.url
 
         def device(some: Sequence[bytes]) -> None:
             for body in some:
                 if _status(url, body) == 202:
-                    told.release()
+                    acknowledgements.release()
                 else:
                     left.append(body)
 
@@ -222,21 +222,21 @@ class _Torture:
         with closing(Store(self.collecting.url, create=False)) as store:
             for metric, rows in self.rows.items():
                 assert same(store.tally(metric), Tally.fold(metric.mechanism, b"".join(rows))), metric.name
-                told = store.sealed(metric)
-                assert told is not None
-                assert (told.reports, told.refused) == (len(rows), 0)
-                assert told.least_total >= BATCH
+                totals = store.sealed(metric)
+                assert totals is not None
+                assert (totals.reports, totals.refused) == (len(rows), 0)
+                assert totals.least_total >= BATCH
         with closing(RelayStore(self.relaying.url, create=False)) as held:
-            counts = [(one.waiting, one.frozen, one.unread, one.dropped) for one in held.held()]
+            counts = [(pool.waiting, pool.frozen, pool.unread, pool.dropped) for pool in held.held()]
             assert set(counts) == {(0, 0, 0, 0)}, counts
-            assert sum(one.forwarded for one in held.held()) == len(self.sealed)
+            assert sum(pool.forwarded for pool in held.held()) == len(self.sealed)
         with connected(self.relaying.url) as database:
             assert database.scalar(sa.text("SELECT count(*) FROM relay_forwarded")) == len(self.sealed)
         assert Needles(self.sealed).found(disk(self.relaying.folder)) == set()
 
     def close(self) -> None:
-        for one in (self.relay, self.collector):
-            one.end(signal.SIGKILL)
+        for process in (self.relay, self.collector):
+            process.end(signal.SIGKILL)
 
 
 def _status(url: str, body: bytes) -> int:
@@ -247,7 +247,7 @@ def _status(url: str, body: bytes) -> int:
 
 
 def sealed_rounds(folder: Path, rounds: int, seed: int = 1, urls: tuple[str | None, str | None] = (None, None)) -> Seen:
-    """Go so many rounds; return what was done. Raises AssertionError unless each report is counted once.
+    """Run ``rounds`` rounds and return the totals. Raises AssertionError unless each report is counted once.
 
     ``urls`` are of databases for collector and relay; without them each has one in its own folder, which is searched.
     """

@@ -2,8 +2,8 @@
 
 Devices send each report to one relay or, if they are hostile, to both. Each relay reaches both collectors through one
 address, as behind a load balancer: each connection goes to the next one. A collector or the command that forwards is
-killed in each round. Each report is counted once; and what a retired key leaves behind each relay counts as unread, or
-keeps.
+killed in each round. Each report is counted once; and each relay counts the reports of a retired key as unread, or
+keeps them.
 """
 
 import random
@@ -40,7 +40,7 @@ _TRIES = 12
 
 
 class Lost(NamedTuple):
-    """What became of the reports that nobody could open any more: unread by a collector, or kept by a relay."""
+    """The fate of the reports that nobody could open any more: unread by a collector, or kept by a relay."""
 
     counted: int
     unread: int
@@ -48,21 +48,21 @@ class Lost(NamedTuple):
 
 
 class _Several:
-    """The processes, and what was sent."""
+    """The processes, and the reports sent."""
 
     def __init__(self, folder: Path, seed: int, url: str | None, ports: list[int], stack: ExitStack) -> None:
         self.chance = random.Random(seed)
         self.place = Place.collector(folder / "collector", url)
         self.places = [Place.relay(folder / f"relay{number}") for number in range(2)]
-        for one in (self.place, *self.places):
-            one.folder.mkdir()
+        for place in (self.place, *self.places):
+            place.folder.mkdir()
         self.keys = [drawn()]
         self._keep()
         self.ports = ports
         self.collectors = [Collecting(self.place, port) for port in ports]
         self.url = stack.enter_context(balanced(ports))
         at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes
-        self.relays = [Relaying(one, self.url, at) for one in self.places]
+        self.relays = [Relaying(place, self.url, at) for place in self.places]
         stack.callback(self._end)
         for relay in self.relays:
             until_ready(relay.url)
@@ -74,7 +74,7 @@ class _Several:
         keep(self.place.folder / "seal-keys.json", *self.keys)
 
     def rotate(self) -> SecretKey:
-        """Make another key, for which devices seal from now on; return the former one."""
+        """Make another key, which devices use from now on; return the former one."""
         self.keys = [self.keys[-1], drawn()]
         self._keep()
         return self.keys[0]
@@ -85,7 +85,7 @@ class _Several:
         self._keep()
 
     def send(self, count: int = _FRESH) -> list[bytes]:
-        """Let devices send fresh reports, a third of them to both relays; return them by what was posted."""
+        """Let devices send fresh reports, a third of them to both relays; return them by posted body."""
         fresh = []
         for _ in range(count):
             row = rows_of(THEME, 1, self.chance.randbytes(16), self.chance.choice(["dark", "light"]))
@@ -103,22 +103,22 @@ class _Several:
         return fresh
 
     def round(self) -> None:
-        """Let both relays forward at once, and kill a collector, or one that forwards, in the midst."""
-        commands = [Forwarding(one, self.url, self.chance.choice([0, 0, 40, 90, 200])) for one in self.places]
+        """Let both relays forward at once, and kill a collector or a forwarding relay in the midst."""
+        commands = [Forwarding(place, self.url, self.chance.choice([0, 0, 40, 90, 200])) for place in self.places]
         if self.chance.random() < 0.7:
-            for one in commands:
-                one.line()  # "posting", or "places" if there is nothing to post
+            for command in commands:
+                command.line()  # "posting", or "places" if there is nothing to post
             victim = self.chance.randrange(2)
             self.collectors[victim].end(signal.SIGKILL)
             self.collectors[victim] = Collecting(self.place, self.ports[victim])
-        for one in commands:
-            one.result()
+        for command in commands:
+            command.result()
 
     def finish(self) -> None:
         """Forward until all is taken, or nothing that is left will be."""
-        for one in self.places:
+        for place in self.places:
             for _ in range(_TRIES):
-                if Forwarding(one, self.url).result() == 0:
+                if Forwarding(place, self.url).result() == 0:
                     break
 
     def tally(self) -> Tally:
@@ -126,22 +126,22 @@ class _Several:
             return store.tally(THEME)
 
     def lost(self) -> Lost:
-        """Say what both relays hold and what was not read."""
+        """Return the reports that both relays hold, and the unread ones."""
         unread = kept = 0
-        for one in self.places:
-            with closing(RelayStore(one.url, create=False, read_only=True)) as store:
+        for place in self.places:
+            with closing(RelayStore(place.url, create=False, read_only=True)) as store:
                 for held in store.held():
                     unread, kept = unread + held.unread, kept + held.frozen + held.waiting
         return Lost(self.tally().total, unread, kept)
 
     def _end(self) -> None:
-        for one in (*self.relays, *self.collectors):
-            if one.process.poll() is None:
-                one.end(signal.SIGKILL)
+        for process in (*self.relays, *self.collectors):
+            if process.process.poll() is None:
+                process.end(signal.SIGKILL)
 
 
 def several(folder: Path, rounds: int, seed: int = 1, url: str | None = None) -> Lost:
-    """Go so many rounds, and then retire a key; return what was lost by that.
+    """Run ``rounds`` rounds, and then retire a key; return the reports lost by that.
 
     Raises AssertionError if a report is not counted once, or is lost without a trace. ``url`` is that of the
     collectors' database; without it there is one in the folder.

@@ -26,7 +26,7 @@ _PAUSE = 2.0
 
 
 def raise_files(count: int) -> None:
-    """Let this process, and those it starts, open so many files, if the machine lets it."""
+    """Let this process and its children open ``count`` files, if the machine lets them."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count if hard == resource.RLIM_INFINITY else min(count, hard), hard))
 
@@ -63,7 +63,7 @@ def slow_clients(folder: Path, slow: int, healthy: int, requests: int, options: 
 
 
 class _Drips:
-    """Connections of which each sends some bytes now and then, and begins anew when it is closed."""
+    """Connections that each send some bytes now and then, and are opened again when they are closed."""
 
     def __init__(self, url: str, count: int) -> None:
         self._address = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
@@ -76,8 +76,8 @@ class _Drips:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._open.values():
-            one.close()
+        for connection in self._open.values():
+            connection.close()
 
     def run(self, ended: threading.Event) -> None:
         """Drip until the end."""

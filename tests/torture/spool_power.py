@@ -1,7 +1,7 @@
 """Power cuts on a spool: every call below it is recorded, and replayed up to a random point.
 
-What was not synced by then survives or not: of a file its sectors of 512 bytes as chance has it, of a folder the first
-so many of its changes. Whatever was acknowledged before the cut must stand in a segment after the next start, and
+Unsynced changes survive or not at random: of a file each sector of 512 bytes, of a folder the first few of its
+changes. Everything acknowledged before the cut must stand in a segment after the next start, and
 nothing may that was never sent.
 """
 
@@ -68,7 +68,7 @@ def _recorded(folder: Path, commits: int, durable: bool) -> list[_Call]:
     environment = {"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": "/usr/bin:/bin"}
     subprocess.run([*command, *work], check=True, env=environment)
     found = (_call(line, str(folder)) for line in trace.read_text("ascii").splitlines())
-    return [one for one in found if one is not None]
+    return [row for row in found if row is not None]
 
 
 def _call(line: str, folder: str) -> _Call | None:
@@ -77,13 +77,13 @@ def _call(line: str, folder: str) -> _Call | None:
     if seen is None:
         return None
     name, arguments, _, opened = seen.groups()
-    texts = [bytes.fromhex(one.replace("\\x", "")) for one in _TEXT.findall(arguments)]
+    texts = [bytes.fromhex(text.replace("\\x", "")) for text in _TEXT.findall(arguments)]
     if name == "openat":
         if "O_CREAT" not in arguments:
             return None
         call = _Call(name, _plain(opened or ""))
     elif name in {"rename", "unlink", "mkdir"}:
-        paths = [one.decode() for one in texts]
+        paths = [text.decode() for text in texts]
         call = _Call(name, paths[0], target=paths[-1])
     else:
         held = _OPEN_FILE.match(arguments)
@@ -98,7 +98,7 @@ def _plain(path: str) -> str:
 
 
 class _File:
-    """A file: what was written to it, and how much of that was synced."""
+    """A file: the bytes written to it, and how many of them were synced."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -157,7 +157,7 @@ def _cut(calls: Sequence[_Call], chance: random.Random) -> tuple[dict[str, bytes
 
 
 def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) -> str | None:
-    """Start anew on what is left and compare; return what is wrong, or None."""
+    """Restart on the remaining files and compare; return the difference, or None."""
     for path, content in files.items():
         kept = spool / Path(path).parent.name / Path(path).name
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -165,12 +165,12 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
     layout = SpoolLayout.at(str(spool))
     layout.close_abandoned()
     try:
-        found = in_place(layout.blobs)
+        stored = in_place(layout.blobs)
     except SpoolError as error:
         return str(error)
-    if lost := acknowledged - {one[0] for one in found}:
+    if lost := acknowledged - {row[0] for row in stored}:
         return f"{len(lost)} acknowledged batches are lost"
-    if any(one[4] != rows_of(THEME, 300, one[0]) for one in found):
+    if any(row[4] != rows_of(THEME, 300, row[0]) for row in stored):
         return "a batch has other rows"
     return "a file is said to be damaged" if layout.backlog().damaged else None
 
@@ -178,9 +178,9 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
 def spool_power_cuts(
     folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1
 ) -> list[str]:
-    """Cut the power at so many points of one run; return what went wrong, each time it did."""
+    """Cut the power at random points of one run; return the failures."""
     calls = _recorded(folder, commits, durable)
     assert sum(call.name == "write" and call.path.endswith("/acknowledged") for call in calls) == commits
     chance = random.Random(seed)
-    found = (_survives(folder / f"cut-{point}", *_cut(calls, chance)) for point in range(points))
-    return [wrong for wrong in found if wrong is not None]
+    failures = (_survives(folder / f"cut-{point}", *_cut(calls, chance)) for point in range(points))
+    return [wrong for wrong in failures if wrong is not None]

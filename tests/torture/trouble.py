@@ -32,7 +32,7 @@ _SEALED = 1139
 
 
 def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counter[int], float]:
-    """Lock the database for so long while 8 devices report and one analyst reads.
+    """Lock the database for ``seconds`` while 8 devices report and one analyst reads.
 
     Return how often each status was the answer to a report, and the p99 of the analyst's, in seconds.
     """
@@ -61,7 +61,7 @@ def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counte
         _deliver_all(url, sent)  # and at once, without a restart
         process.terminate()
         process.communicate(timeout=PATIENCE)
-    rows = b"".join(one.reports for one in sent)
+    rows = b"".join(sent_batch.reports for sent_batch in sent)
     assert tally(folder, THEME).total == 3 + len(rows)
     return seen, sorted(reads)[int(0.99 * len(reads))]
 
@@ -76,7 +76,7 @@ def can_fill() -> str | None:
 
 
 def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
-    """Report until a disk with so many free KiB is full and for a while after, make room, deliver all, compare.
+    """Report until a disk with ``free`` KiB is full and for a while after, make room, deliver all, compare.
 
     Return how often each status was the answer while it was full, and how many batches were acknowledged before.
     """
@@ -100,13 +100,13 @@ def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
         process.terminate()
         process.communicate(timeout=PATIENCE)
         for metric, some in ((OPEN, sent), (THEME, more)):
-            rows = b"".join(one.reports for one in some)
+            rows = b"".join(sent_batch.reports for sent_batch in some)
             assert same(tally(disk, metric), Tally.fold(metric.mechanism, rows)), metric.name
     return seen, acknowledged
 
 
 def full_relay(folder: Path, size: int = 120_000) -> tuple[int, int, Counter[int]]:
-    """Fill a disk of so many KiB, on which nothing is but a relay's database, forward all, and report again; twice.
+    """Fill a disk of ``size`` KiB that holds only a relay's database, forward all, and report again; twice.
 
     Something else takes the rest of the disk at the end: nothing is acknowledged then, until that is gone.
 
@@ -143,7 +143,7 @@ def full_relay(folder: Path, size: int = 120_000) -> tuple[int, int, Counter[int
 
 
 def _hold_until_full(disk: Path, turn: int) -> list[bytes]:
-    """Let a relay's database hold reports until it takes no more; return those that it took."""
+    """Let a relay's database hold reports until it takes no more; return the reports that it took."""
     held: list[bytes] = []
     with closing(RelayStore(relay_url(disk))) as store:
         (pool,) = (by_length[_SEALED] for by_length in store.pools().values() if _SEALED in by_length)
@@ -163,7 +163,7 @@ def _relay_command(disk: Path, collector: str, *words: str) -> "subprocess.Compl
 def _report_while(url: str, goes_on: Callable[[], bool]) -> tuple[list[Batch], Counter[int]]:
     """Report from 8 devices, from each at least once.
 
-    Return what was sent, and how often each status was the answer (0: none).
+    Return the batches sent, and how often each status was the answer (0: none).
     """
     sent: list[Batch] = []
     seen: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""The mechanisms that the vectors speak of: the smallest, the usual, ten times that, and where a path changes."""
+"""The mechanisms of the vectors: the smallest, the usual, ten times that, and sizes at which the algorithm changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Entry:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism that is asked for."""
+        """The mechanism of this entry."""
         parameters = {key: _value(text) for key, text in self.configured.items()}
         return MECHANISMS[self.family].configure(self.size, parameters)
 
@@ -33,8 +33,8 @@ def _value(text: str) -> float | str:
 
 
 def _of(family: str, size: int | None, **configured: str) -> Entry:
-    told = [family, *([] if size is None else [str(size)]), *(f"{key}={text}" for key, text in configured.items())]
-    return Entry(" ".join(told), family, size, configured)
+    words = [family, *([] if size is None else [str(size)]), *(f"{key}={text}" for key, text in configured.items())]
+    return Entry(" ".join(words), family, size, configured)
 
 
 _ONCE = [
@@ -122,7 +122,7 @@ _CHOSEN = (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_SKETCHES, *_NUMBERS)
 
 
 def _usual(name: str) -> Entry:
-    """Return a mechanism of a family for which nobody chose one."""
+    """Return the usual mechanism of a family."""
     family, needed = MECHANISMS[name], {"at_most": "3", "delta": "1e-6"}
     size = 10 if family.items in {LISTED, SETS} else None
     return _of(name, size, epsilon="1.0", **{key: text for key, text in needed.items() if key in family.keys})
@@ -152,7 +152,7 @@ def mechanism(name: str) -> Mechanism:
 
 
 def exact(number: Fraction | float | None) -> str | None:
-    """Return a number in lowest terms, or nothing for none."""
+    """Return a number in lowest terms, or None for None."""
     return None if number is None else str(Fraction(number))
 
 

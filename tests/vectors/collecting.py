@@ -1,4 +1,4 @@
-"""Vectors of the collector: bodies taken and refused, uploads in a row, and what rows add up to."""
+"""Vectors of the collector: accepted and refused bodies, sequences of uploads, and the sums of rows."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -158,13 +158,13 @@ def _answered() -> Iterator[Case]:
             client = app.test_client()
             for headers, body in _uploads():
                 response = client.post("/v1/reports", data=body.encode(), headers=dict(headers))
-                told = json.loads(response.data)
+                content = json.loads(response.data)
                 yield {
                     "headers": headers,
                     "body": body,
                     "status": response.status_code,
-                    "accepted": told.get("accepted"),
-                    "problem": told.get("type"),
+                    "accepted": content.get("accepted"),
+                    "problem": content.get("type"),
                     "readable": response.headers.get("Access-Control-Allow-Origin"),
                 }
         finally:

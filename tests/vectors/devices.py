@@ -1,4 +1,4 @@
-"""Vectors of a device: what its secret fixes for ever, and the bodies that it sends."""
+"""Vectors of a device: the draws that its secret fixes, and the bodies that it sends."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Vectors of what mechanisms are made of: keyed streams, exact draws, and finite fields."""
+"""Vectors of the parts of mechanisms: keyed streams, exact draws, and finite fields."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -138,8 +138,8 @@ DRAWS = File(
 def _fields() -> Iterator[Case]:
     for order in prime_powers(27):
         field, elements = Field(order), range(order)
-        products = [[field.multiply(one, two) for two in elements] for one in elements]
-        sums = [[field.add(one, two) for two in elements] for one in elements]
+        products = [[field.multiply(element, two) for two in elements] for element in elements]
+        sums = [[field.add(element, two) for two in elements] for element in elements]
         yield {"order": order, "sums": sums, "products": products}
 
 

@@ -1,4 +1,4 @@
-"""Vectors of events: what a device keeps of them after each call, and the reports that it makes of them."""
+"""Vectors of events: the data that a device stores after each call, and the reports that it makes of them."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -121,7 +121,7 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
 
 
 class _Source(Entropy):
-    """The entropy of the present step."""
+    """The entropy of the current step."""
 
     current = Recorded("")
 
@@ -165,7 +165,7 @@ def _steps(metric: Metric, script: tuple[Step, ...], label: str) -> Iterator[Cas
 
 
 def _state(metric: Metric, text: str) -> Case | None:
-    """Return what is kept for a metric in terms that every implementation has."""
+    """Return the stored events of a metric in terms that every implementation has."""
     if not text.strip():
         return None
     _, _, begun, kept = text.split()

@@ -1,4 +1,4 @@
-"""Vectors of questions: definitions with their versions, and what an answer means."""
+"""Vectors of questions: definitions with their versions, and the items of answers."""
 
 import json
 from collections.abc import Iterator
@@ -151,7 +151,7 @@ def _metrics() -> Iterator[Case]:
 
 
 def _canonical(metric: Metric) -> str:
-    """Return the text of which the version is a digest, written once more from what metric.py says of it."""
+    """Return the text of which the version is a digest, written independently from the description in metric.py."""
     parameters = ",".join(f'"{key}":"{value}"' for key, value in sorted(metric.mechanism.parameters().items()))
     listed = json.dumps(metric.question.domain_digest, separators=(",", ":"), sort_keys=True)
     pairs = [] if metric.strata is None else [[name, list(values)] for name, values in metric.strata.attributes]

@@ -17,7 +17,7 @@ from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
 _BEYOND = 3
-"""Bytes of entropy behind those that are used, lest an implementation that takes more finds none."""
+"""Spare bytes of entropy, so that an implementation that takes too many is noticed and does not run out."""
 
 _SMALL_TABLE = 50
 _WIDEST_EDGE = 32
@@ -52,7 +52,7 @@ def _laws() -> Iterator[Case]:
 
 
 def _table(one: Mechanism) -> Case:
-    """Return the laws of a mechanism that is no more than these: a row for each item, in 2^-64."""
+    """Return the laws of a mechanism that these laws define: a row for each item, in 2^-64."""
     if not one.items.ordered or hasattr(one, "a"):
         return {"table": None, "table_sha256": None}
     rows = [[int(chance * ONE) for chance in one.cell_law(item)] for item in range(one.size or 0)]

@@ -1,4 +1,4 @@
-"""What a file of vectors is, and its bytes."""
+"""Files of vectors, and their bytes."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ Case = dict[str, object]
 
 @dataclass(frozen=True)
 class File:
-    """What the cases are about, what each of their fields holds, and a function that makes them."""
+    """A description of the cases, one of each field, and a function that makes the cases."""
 
     about: str
     fields: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Entropies that keep what they gave: random ones, and ones that lead an algorithm along its rare paths."""
+"""Entropy sources that record their bytes: random ones, and ones that lead an algorithm along its rare paths."""
 
 from collections.abc import Sequence
 from hashlib import shake_256
@@ -8,12 +8,12 @@ from dither_shared.primitives.entropy import ONE, WORD_BITS
 
 
 class Recorded(Entropy):
-    """Bytes that follow from a label and look random; ``given`` are those that were taken so far."""
+    """Bytes that follow from a label and look random; ``given`` are the bytes taken so far."""
 
     def __init__(self, label: str) -> None:
         self.given = b""
         self._label = label.encode()
-        self._first = b""  # what is given before the bytes that look random
+        self._first = b""  # served before the bytes that look random
 
     def take(self, count: int) -> bytes:
         first, self._first = self._first[:count], self._first[count:]
@@ -30,7 +30,7 @@ class Recorded(Entropy):
 
 
 class Prefixed(Recorded):
-    """Bytes that were chosen, and then random ones."""
+    """Chosen bytes, followed by random ones."""
 
     def __init__(self, label: str, first: bytes) -> None:
         super().__init__(label)
@@ -40,7 +40,7 @@ class Prefixed(Recorded):
 class Reached(Recorded):
     """Every word that is compared with a threshold equals it, so that the event just fails.
 
-    A word that is drawn for a uniform integer is first one that is rejected, if any is.
+    The first word drawn for a uniform integer is one that is rejected, if there is one.
     """
 
     less = 0

@@ -1,4 +1,4 @@
-"""The vectors in the tree are those of the code, and say nothing in a way that only Python reads."""
+"""The vectors in the tree are those of the code, and every language can read them."""
 
 import json
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ def leaves(value: object) -> Iterator[object]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_code_computes_what_the_file_says(name: str) -> None:
-    """Whoever changes one of these on purpose writes the files anew, and reviews what became different."""
+def test_vector_file_is_what_the_code_computes(name: str) -> None:
+    """To change one on purpose, write the files again and review the differences."""
     written, computed = ((FOLDER / name).read_bytes().splitlines(), render(FILES[name]).splitlines())
     for number, (before, now) in enumerate(zip(written, computed, strict=False), start=1):
         assert before == now, f"line {number} of {name} differs; if that is meant, run python -m tests.vectors"
@@ -41,11 +41,11 @@ def test_no_file_is_left_over_and_all_are_small() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_field_is_described_and_every_number_is_one_that_every_language_has(name: str) -> None:
-    told = json.loads((FOLDER / name).read_bytes())
-    assert told.keys() == {"description", "fields", "cases"}
-    assert set().union(*told["cases"]) == told["fields"].keys()
-    for leaf in leaves(told["cases"]):
+def test_every_field_is_described_and_every_number_fits_every_language(name: str) -> None:
+    content = json.loads((FOLDER / name).read_bytes())
+    assert content.keys() == {"description", "fields", "cases"}
+    assert set().union(*content["cases"]) == content["fields"].keys()
+    for leaf in leaves(content["cases"]):
         assert leaf is None or isinstance(leaf, str | bool) or (isinstance(leaf, int) and abs(leaf) < 1 << 53), leaf
 
 

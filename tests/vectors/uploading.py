@@ -1,4 +1,4 @@
-"""Vectors of uploads: what becomes of a report by the answer, and over how long its next try is spread."""
+"""Vectors of uploads: the fate of a report after each answer, and the window of its next try."""
 
 from collections.abc import Iterator
 

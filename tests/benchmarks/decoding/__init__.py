@@ -1,1 +1,1 @@
-"""Cases in which candidate strings are to be found in RAPPOR's counts, and how well that goes."""
+"""Cases in which candidate strings are looked for in RAPPOR's counts."""

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class Case:
     """A distribution over ``strings`` values, and ``extra`` candidates that nobody holds.
 
-    So many ``devices`` report so many times, each time of a value drawn anew; a device's permanent answers stay.
+    Each of ``devices`` reports several times, of a value drawn afresh each time; a device's permanent answers stay.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """The values that are looked for, those that are there first."""
+        """The candidates, the values that some device holds first."""
         return (*(name for name in self.strings if not name.endswith("9")), *(f"x{n}" for n in range(self.extra)))
 
 

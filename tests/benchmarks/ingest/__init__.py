@@ -1,1 +1,1 @@
-"""Ingest under load, beside what one writes first; ``tests/benchmarks/ingest_speed.py`` prints it."""
+"""Ingest under load, beside the simplest collector; ``tests/benchmarks/ingest_speed.py`` prints it."""

@@ -1,4 +1,4 @@
-"""The baseline: the collector that one writes first, a Flask view that commits per request."""
+"""The baseline: the simplest collector, a Flask view that commits per request."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Servers in processes of their own, loaded by wrk from another; what they took, and what it cost them."""
+"""Servers in processes of their own, loaded by wrk from another: their throughput and its cost."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _SERVERS: Mapping[str, Sequence[str]] = {
 
 
 class Run(NamedTuple):
-    """What one run gave: accepted requests per second of the wall and of CPU, and the p99 of answers in ms."""
+    """The result of a run: accepted requests per second of the wall and of CPU, and the p99 of answers in ms."""
 
     rate: float
     per_core: float
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """What is behind a server: its settings, and the process whose children, such as PostgreSQL's, work for it too."""
+    """The backend of a server: its settings, and the process whose children, such as PostgreSQL's, also work for it."""
 
     settings: Mapping[str, str] = MappingProxyType({})
     parent: int = -1
@@ -48,14 +48,14 @@ _ITSELF = Behind()
 
 
 def why_not(*programs: str) -> str | None:
-    """Return what has to be installed, or None if all of it is here."""
+    """Return the missing program or package, or None if all are installed."""
     missing = [program for program in programs if shutil.which(program) is None]
     return f"apt-get install {' '.join(missing)}" if missing else None
 
 
 @contextmanager
 def slow_disk() -> Iterator[Sequence[str]]:
-    """What to put in front of a command so that every fsync takes 2 ms more."""
+    """Return the words in front of a command that make every fsync take 2 ms longer."""
     with tempfile.TemporaryDirectory() as folder:
         library, source = f"{folder}/slow_disk.so", str(Path(__file__).with_name("slow_disk.c"))
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
@@ -83,10 +83,10 @@ def measure(
         with _running([*before, sys.executable, "-m", *_command(server, app, port)], surroundings, port) as session:
             _wrk(port, rest, 1)
             used = _cpu_seconds(session, behind.parent)
-            told = _wrk(port, rest, seconds)
+            load = _wrk(port, rest, seconds)
             used = _cpu_seconds(session, behind.parent) - used
-    assert told["refused"] == 0, told
-    return Run(told["requests"] / told["seconds"], told["requests"] / used, told["p99"])
+    assert load["refused"] == 0, load
+    return Run(load["requests"] / load["seconds"], load["requests"] / used, load["p99"])
 
 
 def _command(server: str, app: str | None, port: int) -> list[str]:
@@ -104,9 +104,9 @@ def _command(server: str, app: str | None, port: int) -> list[str]:
 def _running(command: Sequence[str], surroundings: Mapping[str, str], port: int) -> Iterator[int]:
     """Run a server in a session of its own, and yield the session's number."""
     tests = str(Path(__file__).parents[2])
-    given = {**surroundings, "DITHER_OPEN": "report", "PYTHONPATH": tests}
+    settings = {**surroundings, "DITHER_OPEN": "report", "PYTHONPATH": tests}
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=given, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=settings, start_new_session=True) as process:
         try:
             _wait(port)
             yield process.pid
@@ -128,13 +128,13 @@ def _wait(port: int) -> None:
 def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
     script = str(Path(__file__).with_name("report.lua"))
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, f"http://127.0.0.1:{port}", "--", rest]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    numbers: Mapping[str, float] = json.loads(told.splitlines()[-1])
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    numbers: Mapping[str, float] = json.loads(output.splitlines()[-1])
     return numbers
 
 
 def _cpu_seconds(session: int, parent: int) -> float:
-    """Return what the processes of a session, and the children of a process, have used so far."""
+    """Return the CPU seconds used so far by the processes of a session and the children of a process."""
     used = 0
     for process in Path("/proc").iterdir():
         try:

@@ -53,11 +53,11 @@ def _errors(library: str, plan: Plan) -> Iterator[Case]:
 
 
 def _compared(library: str, size: int, epsilon: float) -> Iterator[str]:
-    """Yield the mechanisms to measure: a library's best, and those that would be better but leak."""
+    """Yield the mechanisms to measure: a library's best, and mechanisms that would be better but leak."""
     yield theory.chosen(library, size, epsilon)
     if library == "dither":
         return
-    yield from (one.mechanism for one in theory.offers(library, size, epsilon) if not one.private)
+    yield from (offer.mechanism for offer in theory.offers(library, size, epsilon) if not offer.private)
 
 
 def _users(size: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Measure what reports tell, by an attack that is trained on some draws and judged on others."""
+"""Measure what reports reveal, by an attack that is trained on some draws and judged on others."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,9 @@ def leak(finding: Finding) -> Leak:
     An event is what a report shows of values 0 and 1.
     """
     draws, features = finding.case.draws, sorted(set().union(*finding.trained))
-    _, event, item = max((_bound(finding.trained, one, item, draws), one, item) for one in features for item in (0, 1))
+    _, event, item = max(
+        (_bound(finding.trained, feature, item, draws), feature, item) for feature in features for item in (0, 1)
+    )
     words = _PLACES.get(finding.case.mechanism, {"0": "not supported", "1": "supported"})
     said = ", ".join(f"{value} {words[place]}" for value, place in enumerate(event.split()))
     seen = (finding.judged[0].get(event, 0), finding.judged[1].get(event, 0))

@@ -4,7 +4,7 @@ T. Wang, N. Li and S. Jha, "Locally Differentially Private Heavy Hitter Identifi
 1708.06674). Strings are numbers of ``bits`` bits. Users are divided at random into groups; those of group i report the
 first s_i bits of their string by optimal local hashing (Wang et al. 2017), s_i growing by ``step`` bits (their η) up to
 all of them. The server extends the ``kept`` prefixes of the last group by all endings, keeps as many of the highest
-estimates, and so on. Nothing says which of those that are left at the end are real: there is no control of false
+estimates, and so on. Nothing says which of the strings left at the end are real: there is no control of false
 discoveries.
 
 Its reports are not made one by one. With a fresh hash function for each user, the supports of different prefixes are
@@ -65,7 +65,7 @@ class PrefixExtending:
         return (*range(self._first, self.bits, self.step), self.bits)
 
     def discover(self, codes: Codes, counts: Counts, rng: np.random.Generator) -> Discovered:
-        """Return what is found among users of whom ``counts[i]`` hold string ``codes[i]``."""
+        """Return the strings found among users of whom ``counts[i]`` hold string ``codes[i]``."""
         left, waiting = counts.copy(), len(self.lengths)
         known, had = np.zeros(1, dtype=np.uint64), 0
         for length in self.lengths:
@@ -92,6 +92,6 @@ class PrefixExtending:
 
 
 def _extended(prefixes: Codes, bits: int) -> Codes:
-    """Return every prefix with every ending of so many bits."""
+    """Return every prefix with every ending of ``bits`` bits."""
     endings = np.arange(1 << bits, dtype=np.uint64)
     return ((prefixes[:, np.newaxis] << np.uint64(bits)) | endings).ravel()

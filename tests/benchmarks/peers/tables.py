@@ -49,7 +49,10 @@ def risks(budget: int | None) -> Table:
     limit = "their reports of any length" if budget is None else f"their reports of at most {budget} bytes too"
     cells = [(size, epsilon) for size in SIZES for epsilon in EPSILONS]
     subset = max(
-        one.relative_risk for cell in cells for one in theory.offers("multi-freq-ldpy", *cell) if one.mechanism == "SS"
+        offer.relative_risk
+        for cell in cells
+        for offer in theory.offers("multi-freq-ldpy", *cell)
+        if offer.mechanism == "SS"
     )
     longer = max(theory.ours(*cell, budget=1 << 11).relative_risk for cell in cells)
     note = (
@@ -64,10 +67,10 @@ def risks(budget: int | None) -> Table:
 def _of(findings: Findings, library: str, size: int, epsilon: float, mechanism: str | None = None) -> Finding | None:
     """Return the error measured of a library's best, or of ``mechanism``."""
     mechanism = mechanism or theory.chosen(library, size, epsilon)
-    for one in findings[library]:
-        case = one.case
+    for finding in findings[library]:
+        case = finding.case
         if (case.kind, case.mechanism, case.size, case.epsilon) == ("error", mechanism, size, epsilon):
-            return one
+            return finding
     return None
 
 
@@ -101,13 +104,13 @@ def leaks(findings: Findings) -> Table:
     """Return the privacy loss that is declared, and what an attack shows it to be at least."""
     rows, draws = [], 0
     for library in LIBRARIES:
-        for one in findings[library]:
-            if one.case.kind == "leak":
-                shown, draws = leak(one), one.case.draws
-                verdict = "within" if shown.at_least <= one.declared else "NOT PRIVATE"
+        for finding in findings[library]:
+            if finding.case.kind == "leak":
+                shown, draws = leak(finding), finding.case.draws
+                verdict = "within" if shown.at_least <= finding.declared else "NOT PRIVATE"
                 seen = [f"{count:,}" for count in shown.seen]
-                bounds = [f"{bound:.3f}" for bound in (one.declared, shown.at_least)]
-                rows.append([library, one.case.mechanism, *bounds, verdict, shown.event, *seen])
+                bounds = [f"{bound:.3f}" for bound in (finding.declared, shown.at_least)]
+                rows.append([library, finding.case.mechanism, *bounds, verdict, shown.event, *seen])
     head = ["library", "mechanism", "ε declared", "ε at least", "", "a report shows of values 0 and 1", "of 0", "of 1"]
     note = (
         f"{counted(draws, 'report')} of value 0 and as many of value 1, of k = 16; the last columns say how many of "

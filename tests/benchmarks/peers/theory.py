@@ -5,7 +5,7 @@ k·V(0) + V(1) - V(0) with V(f) = q(1-q)/(p-q)² + f(1-p-q)/(p-q) (Wang et al. 2
 selection with the best subset size (Ye and Barg 2019; Pan 2026).
 
 Left out are the sketches (their noise is that of unary encoding or of two-symbol hashing, and collisions come on top)
-and what is not governed by ε.
+and quantities that ε does not govern.
 """
 
 import math
@@ -45,7 +45,7 @@ def best(library: str, size: int, epsilon: float, budget: int | None = None) -> 
 
     If two differ only by the rounding of floats, the one named first is taken.
     """
-    fitting = [one for one in offers(library, size, epsilon) if budget is None or one.report_bytes <= budget]
+    fitting = [offer for offer in offers(library, size, epsilon) if budget is None or offer.report_bytes <= budget]
     return min((one for one in fitting if one.private), key=lambda one: round(one.relative_risk, 9))
 
 

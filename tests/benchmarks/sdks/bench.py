@@ -1,4 +1,4 @@
-"""The bench: what is measured of whom, how often, and what is written of it."""
+"""The benchmark: which measures of which libraries are taken, how often, and the tables written of them."""
 
 import argparse
 import json
@@ -72,7 +72,7 @@ def _environments(folder: Path) -> dict[str, Path]:
 
 
 def _measure(pythons: dict[str, Path], plan: Plan) -> Findings:
-    """Return what was found, by library, by question; libraries take turns, so that a busy minute hits all of them."""
+    """Return the measures, by library, by question; libraries take turns, so that a busy minute hits all of them."""
     findings: Findings = {library: {} for library in pythons}
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(pythons, Path(scratch))

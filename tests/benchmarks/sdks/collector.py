@@ -1,4 +1,4 @@
-"""Servers on loopback: one that is down until it is opened, and then counts; one that never answers."""
+"""Servers on loopback: a collector that is down until it is opened, and a server that never answers."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What is measured of each library, each time in fresh processes that find a tidy home."""
+"""Measures of each library, each taken in fresh processes with a clean home folder."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ from benchmarks.sdks.collector import Collector, black_hole
 __all__ = ["Bench", "Failed", "Numbers"]
 
 Numbers = dict[str, list[float]]
-"""What was measured, once for each round."""
+"""The measures of each round."""
 
 _SUBJECT = Path(__file__).with_name("subject.py")
 _METRIC = '[metrics.browser-{}]\ntype = "string"\nmechanism = "rappor"\nbits = 128\nf = 0.5\np = 0.25\nq = 0.75\n'
@@ -67,7 +67,7 @@ assert client.flush(120), "a report was not sent"
 _LEAVE = "import os; os._exit(0)"
 
 
-class Failed(Exception):  # noqa: N818 - told in the table's place
+class Failed(Exception):  # noqa: N818 - shown in place of the table
     """A process of a library did not do its task."""
 
 
@@ -92,11 +92,11 @@ class Bench:
                     shutil.copytree(home, self._kept[name])
 
     def startup(self, library: str) -> Numbers:
-        """Return the milliseconds that fresh interpreters live: empty, importing, starting, telling of an event.
+        """Return the milliseconds that fresh interpreters live: empty, importing, starting, recording an event.
 
-        The event is the first of the day. Those with one leave at once, as does an empty one beside them, for how they
-        exit is measured elsewhere. Of dither it is also told where today has its report, and where nobody was asked;
-        these end as any program does.
+        The event is the first of the day. Processes with an event exit at once, as does an empty one, because
+        the exit is measured elsewhere. dither is also measured with a report of today, and before the user was asked;
+        these processes end as any program does.
         """
         with Collector() as down:
             start = _STARTS[library].format(_address(library, down))
@@ -119,7 +119,7 @@ class Bench:
 
     def memory(self, library: str) -> Numbers:
         """Return peaks of memory in KiB, each beside a bare interpreter's: after the import, after a few events."""
-        found: Numbers = {}
+        numbers: Numbers = {}
         with Collector() as down:
             for name, subject, task in (
                 ("bare", "bare", "imported"),
@@ -129,8 +129,8 @@ class Bench:
                 ("upload", library, "uploading"),
             ):
                 with self._home(_metrics(_USUAL), "settled") as home:
-                    found[name] = self._numbers(library, task, down.endpoint, home, subject)
-        return found
+                    numbers[name] = self._numbers(library, task, down.endpoint, home, subject)
+        return numbers
 
     def latency(self, library: str) -> Numbers:
         """Return the microseconds that calls take while connections are refused: by the clock, and of a processor."""
@@ -145,7 +145,7 @@ class Bench:
         return {name: [number / 1e3] for name, number in zip(names, found, strict=True)}
 
     def survival(self, library: str, *, up: bool) -> Numbers:
-        """Return how many events are left on disk, and how many ever arrive, after a kill once all were told."""
+        """Return how many events are left on disk, and how many ever arrive, after a kill when all were recorded."""
         with Collector() as collector, self._home(_metrics(_MANY)) as home:
             if up:
                 collector.open()
@@ -157,13 +157,13 @@ class Bench:
 
     def exit(self, library: str) -> Numbers:
         """Return the seconds from a program's last statement to its end: without and with an upload under way."""
-        found: Numbers = {}
+        numbers: Numbers = {}
         for subject in ("bare", library):
             with black_hole() as hole, self._home(_metrics(_USUAL), "settled") as home:
                 endpoint = f"http://127.0.0.1:{hole.getsockname()[1]}"
                 last = self._numbers(library, "leave", endpoint, home, subject)[0]
-                found["bare" if subject == "bare" else "exit"] = [time.monotonic() - last]
-        return found
+                numbers["bare" if subject == "bare" else "exit"] = [time.monotonic() - last]
+        return numbers
 
     @contextmanager
     def _home(self, metrics: str, kept: str = "") -> Iterator[Path]:
@@ -196,15 +196,15 @@ class Bench:
         return done.stdout
 
     def _killed(self, library: str, endpoint: str, home: Path) -> None:
-        """Let a process tell all events, and kill it at once."""
+        """Let a process record all events, and kill it at once."""
         command = self._command(library, "fill", endpoint)
         with subprocess.Popen(
             command, cwd=home, env=_environ(home), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as process:
             assert process.stdout is not None
-            told = process.stdout.readline()
+            line = process.stdout.readline()
             process.kill()
-        if not told:
+        if not line:
             raise Failed(f"{library}: fill ended early")
 
     def _command(self, library: str, task: str, endpoint: str, subject: str = "") -> list[str]:
@@ -225,7 +225,7 @@ def _address(library: str, collector: Collector) -> str:
 
 
 def _environ(home: Path) -> dict[str, str]:
-    """Return surroundings without a proxy, a wish about tracking, a sign of a test or a ban on bytecode."""
+    """Return an environment without a proxy, a wish about tracking, a sign of a test or a ban on bytecode."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return kept | {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TMPDIR": str(home)}
 

@@ -1,7 +1,7 @@
 """One library at one task, in a process of its own: ``python subject.py LIBRARY TASK ENDPOINT``.
 
 The bench runs this file with the Python of the library's environment, in a folder that holds a ``metrics.toml``. It
-loads nothing that the library does not, lest a peak of memory be the bench's own.
+loads nothing that the library does not, so that the peak of memory is not that of the benchmark.
 """
 
 import sys
@@ -27,7 +27,7 @@ _VALUES = ("Firefox", "Chrome", "Safari", "Edge", "Opera", "Brave", "Vivaldi")
 
 
 class Bare:
-    """No library, and what the bench wants of one: ``event`` is what is timed, ``prepare`` comes before it."""
+    """A subject without a library: ``event`` is timed, ``prepare`` comes before it."""
 
     def __init__(self, endpoint: str) -> None:
         pass
@@ -36,7 +36,7 @@ class Bare:
         """Do what only the bench needs for the next event."""
 
     def event(self) -> None:
-        """Tell of something that happened."""
+        """Record an event."""
 
     def made(self) -> int:
         """Return how many reports were made so far, where that can be asked."""
@@ -176,10 +176,10 @@ def work(kind: type[Bare], endpoint: str) -> None:
 
 
 def fill(kind: type[Bare], endpoint: str) -> None:
-    """Tell of events and wait to be killed."""
+    """Record events and wait to be killed."""
     subject = kind(endpoint)
     _events(subject, EVENTS)
-    print("told", flush=True)
+    print("recorded", flush=True)
     time.sleep(600)
 
 
@@ -223,7 +223,7 @@ def _spread(took: list[int]) -> tuple[int, int, int]:
 
 
 def _peak() -> int:
-    """Return this process's peak of resident memory in KiB; getrusage may tell that of whoever started it."""
+    """Return this process's peak of resident memory in KiB; getrusage may return that of the parent process."""
     try:
         with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123 - pathlib takes memory
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))

@@ -9,7 +9,7 @@ from benchmarks.sdks.subject import CALLS, EVENTS, FEW
 __all__ = ["Findings", "Setting", "Table", "table", "targets"]
 
 Finding = dict[str, dict[str, list[float]]]
-"""What was found of a library, by question, by what was asked: one number for each round."""
+"""Measures of a library, by question and case: one number for each round."""
 
 Findings = dict[str, Finding]
 """By library."""
@@ -21,7 +21,7 @@ _NONE = "-"
 
 @dataclass
 class Setting:
-    """Where and of what it was measured."""
+    """The machine and versions of the measurement."""
 
     versions: dict[str, str]
     python: str
@@ -49,13 +49,13 @@ class Row:
             number = self.number(findings[library])
         except (KeyError, ValueError):
             return _NONE
-        told = self.form.format(number)
-        return f"{told} ({number / ours:,.1f}x)" if self.ratio and library != "dither" and ours > 0 else told
+        shown = self.form.format(number)
+        return f"{shown} ({number / ours:,.1f}x)" if self.ratio and library != "dither" and ours > 0 else shown
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings, a title, and what is to be known in order to read it."""
+    """Rows of text under headings, a title, and the note needed to read it."""
 
     title: str
     head: Sequence[str]
@@ -71,7 +71,7 @@ class Table:
 
 
 def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:
-    """Return what picks the number that ``name`` exceeds ``base`` by."""
+    """Return a function of findings: the excess of ``name`` over ``base``."""
     return lambda finding: (pick(finding[question][name]) - pick(finding[question][base])) / scale
 
 
@@ -154,7 +154,7 @@ def table(findings: Findings, setting: Setting) -> Table:
 
 
 def targets(findings: Findings) -> Iterator[str]:
-    """Yield each target with what came of it."""
+    """Yield each target with its outcome."""
     ours = findings["dither"]
     for label, number, limit, form in (
         ("start, an event of a day that has its report", AGAIN, 15.0, "{:.1f} ms"),

@@ -15,7 +15,7 @@ const show = async () => {
   document.querySelector("main").append(element);
 };
 
-/** What has the focus, as a person is told it. */
+/** The focused element, as a screen reader describes it. */
 const focused = () => {
   let { activeElement } = document;
   while (activeElement?.shadowRoot?.activeElement) activeElement = activeElement.shadowRoot.activeElement;
@@ -75,7 +75,7 @@ describe("a person at the element", () => {
     assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
   });
 
-  test("it speaks the language that was compiled, and an app changes its words", async (t) => {
+  test("the element speaks the compiled language, and an app can change its words", async (t) => {
     const { person, open } = await enter(t);
     const page = await open(await person());
     const german = await compiled('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n', "de");

@@ -35,7 +35,7 @@ async function opened(t, first = () => {}) {
   return page;
 }
 
-/** Measure what is shown. */
+/** Measure the shown element. */
 const measured = () => {
   const root = document.querySelector("dither-consent").shadowRoot;
   for (const details of root.querySelectorAll("details")) details.open = true;
@@ -71,7 +71,7 @@ test("the element", async (t) => {
     }
 });
 
-slow("where the browser has decided, nobody is asked", async (t) => {
+slow("the element does not ask if the browser has decided", async (t) => {
   const page = await opened(t, () => Object.defineProperty(navigator, "globalPrivacyControl", { value: true }));
   const element = page.locator("dither-consent");
   await element.getByText("Global Privacy Control").waitFor();

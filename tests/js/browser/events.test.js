@@ -78,12 +78,12 @@ describe("events in pages", () => {
       for (let more = 0; more < 50; more++) client.add("exports");
     });
     await first.close();
-    const told = await second.evaluate(async () => {
+    const state = await second.evaluate(async () => {
       window.today += 2;
       await client.add("exports");
       return kept();
     });
-    const { outbox, accounts, last } = told;
+    const { outbox, accounts, last } = state;
     const { reports } = accounts[await second.evaluate(() => version)];
     assert.equal(outbox.filter(({ metric }) => metric === "exports").length, reports);
     assert.ok(reports === 1 || reports === 2, `${reports}`); // the second if the first page came to it before it was closed

@@ -20,7 +20,7 @@ test("faults of IndexedDB", async (t) => {
   for (const name of Object.keys(faults)) await t.test(name, () => page.evaluate((which) => faults[which](State), name));
 });
 
-slow("a quota that is used up rejects, and what was stays", async (t) => {
+slow("an exhausted quota rejects the update, and the earlier data stay", async (t) => {
   const { page, origin } = await opened(t);
   const session = await page.context().newCDPSession(page);
   await session.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 5e6 });

@@ -8,8 +8,8 @@ const agree = () => client.consent("on");
 const dark = () => client.record("theme", "dark");
 const status = () => client.status();
 
-/** Wait until a page's client has sent so many reports. */
-const sent = (page, count) => until(() => page.evaluate(status), (told) => told.sent === count);
+/** Wait until a page's client has sent `count` reports. */
+const sent = (page, count) => until(() => page.evaluate(status), (shown) => shown.sent === count);
 
 describe("from a page to a collector on another origin", () => {
   const enter = scene();
@@ -24,14 +24,14 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(await page.evaluate(() => client.record("city", "Zürich")), "kept");
     assert.equal(await page.evaluate(dark), "answered");
     assert.equal(await page.evaluate(() => client.record("nothing", 1)), "unknown");
-    const told = await sent(page, 2);
-    assert.deepEqual([told.mode, told.queued, told.dropped], ["on", 0, 0]);
+    const shown = await sent(page, 2);
+    assert.deepEqual([shown.mode, shown.queued, shown.dropped], ["on", 0, 0]);
     assert.deepEqual([await reports("theme"), await reports("city")], [1, 1]);
     const bodies = await page.evaluate(() => client.sent());
     assert.deepEqual(bodies.map((body) => JSON.parse(body).metric).sort(), ["city", "theme"]);
   });
 
-  test("a request carries nothing that tells who sends it", async (t) => {
+  test("a request carries nothing that identifies its sender", async (t) => {
     const { server, person, open } = await enter(t);
     const page = await open(await person());
     const asked = [];
@@ -74,7 +74,7 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(await reports("theme"), 1);
   });
 
-  slow("cleared storage asks again", async (t) => {
+  slow("consent is asked again after storage was cleared", async (t) => {
     const { origin, person, open, again } = await enter(t);
     const context = await person();
     const page = await open(context);
@@ -92,20 +92,20 @@ describe("from a page to a collector on another origin", () => {
     const page = await open(await person(), { at: other });
     await page.evaluate(agree);
     await page.evaluate(dark);
-    await until(() => page.evaluate(status), (told) => told.lastAttempt !== null);
+    await until(() => page.evaluate(status), (shown) => shown.lastAttempt !== null);
     assert.equal(await reports("theme"), 0);
     const prometheus = String(await server.get("/metrics"));
     const refused = prometheus.split("\n").filter((line) => /origin/i.test(line) && !line.startsWith("#"));
     assert.ok(refused.some((line) => Number(line.split(" ").at(-1)) >= 1), prometheus);
   });
 
-  slow("what a collector answers late, or not at all, is sent when it is back", async (t) => {
+  slow("a report that a collector answers late, or not at all, is sent again when it is back", async (t) => {
     const { server, reports, person, open } = await enter(t);
     const page = await open(await person());
     await page.evaluate(agree);
     await server.stop();
     await page.evaluate(dark);
-    await until(() => page.evaluate(status), (told) => told.lastAttempt !== null);
+    await until(() => page.evaluate(status), (shown) => shown.lastAttempt !== null);
     assert.equal((await page.evaluate(status)).queued, 1);
     await server.resume();
     assert.equal(await page.evaluate(() => client.flush(60_000)), true);

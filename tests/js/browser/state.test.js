@@ -22,7 +22,7 @@ describe("a state in IndexedDB", () => {
     test(name, () => page.evaluate((which) => scenarios[which](() => new IndexedDBState(which)), name));
   }
 
-  test("a worker of the page has the same", async () => {
+  test("a worker of the page shares its state", async () => {
     const seen = await page.evaluate(async () => {
       const state = new IndexedDBState("worker");
       await state.update((data) => void (data.last.theme = 7));
@@ -53,7 +53,7 @@ describe("a state in IndexedDB", () => {
     assert.deepEqual(found, [null, false, { a: 1, b: 2 }, true]);
   });
 
-  test("a database that somebody deletes is begun anew", async () => {
+  test("a database that somebody deletes is made again", async () => {
     const found = await page.evaluate(async () => {
       const state = new IndexedDBState("deleted");
       await state.update((data) => void (data.last.theme = 7));

@@ -16,7 +16,7 @@ const SIGNALS = {
 describe("browsers and pages of other kinds", () => {
   const enter = scene();
 
-  test("what a browser signals holds, whatever was said", async (t) => {
+  test("signals of the browser override the choice of the user", async (t) => {
     const { reports, person, open } = await enter(t);
     const page = await open(await person());
     await page.evaluate(() => client.consent("on"));
@@ -27,9 +27,9 @@ describe("browsers and pages of other kinds", () => {
       );
       await page.evaluate(() => client.consent("on"));
       assert.equal(await page.evaluate(dark), "off", name);
-      const told = await page.evaluate(status);
-      assert.equal(told.mode, "off");
-      assert.match(told.decidedBy, new RegExp(words));
+      const shown = await page.evaluate(status);
+      assert.equal(shown.mode, "off");
+      assert.match(shown.decidedBy, new RegExp(words));
       assert.deepEqual(await page.evaluate(() => client.pending()), []);
       await page.evaluate((key) => delete navigator[key], name);
     }
@@ -89,9 +89,9 @@ describe("browsers and pages of other kinds", () => {
       const page = await open(context);
       assert.equal(await page.evaluate(() => client.consent("on")), false, how);
       assert.ok(["off", "failed"].includes(await page.evaluate(dark)), how);
-      const told = await page.evaluate(status);
-      assert.equal(told.mode, "off", how);
-      assert.notDeepEqual(told.trouble, {}, how);
+      const shown = await page.evaluate(status);
+      assert.equal(shown.mode, "off", how);
+      assert.notDeepEqual(shown.trouble, {}, how);
     }
     assert.equal(await reports("theme"), 0);
   });
@@ -141,7 +141,7 @@ describe("browsers and pages of other kinds", () => {
       await client.consent("on");
       return client.record("city", "Zürich");
     });
-    await until(() => page.evaluate(status), (told) => told.sent === 1);
+    await until(() => page.evaluate(status), (shown) => shown.sent === 1);
     assert.deepEqual(complaints.filter((text) => !text.includes("favicon")), []);
   });
 });

@@ -1,4 +1,4 @@
-/** Several tabs and frames of one origin, and what storage, clocks and the browser do to them meanwhile. */
+/** Several tabs and frames of one origin, and what storage, clocks and the browser do to them. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { slow, until } from "./harness.js";
@@ -6,7 +6,7 @@ import { DAY, scene } from "./scene.js";
 
 const ANSWERS = { theme: "dark", translated: true, city: "Bern" };
 
-/** Collect what a page throws, for no test may find anything there. */
+/** Collect what a page throws; every test expects nothing. */
 function thrown(page) {
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
@@ -90,7 +90,7 @@ describe("tabs of one origin", () => {
     }
     const { totals } = await kept(survivor);
     const counted = await Promise.all(["theme", "translated"].map((name) => server.reports(name)));
-    assert.ok(counted[0] + counted[1] >= totals.sent, "what was answered is counted");
+    assert.ok(counted[0] + counted[1] >= totals.sent, "answered reports are counted");
   });
 
   slow("a later version of the client in another tab is let in, and what it keeps is not touched", async (t) => {
@@ -137,7 +137,7 @@ describe("tabs of one origin", () => {
     assert.deepEqual(errors.flat(), []);
   });
 
-  slow("a page that is frozen and resumed reports once, and sends nothing that was withdrawn meanwhile", async (t) => {
+  slow("a page that is frozen and resumed reports once, and sends nothing that was withdrawn while it was frozen", async (t) => {
     const { person, open, reports } = await enter(t);
     const context = await person();
     const [tab, other] = [await open(context), await open(context)];

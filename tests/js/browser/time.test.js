@@ -19,17 +19,17 @@ async function agreed(t, enter, options) {
 describe("days, clocks and leaving", () => {
   const enter = scene();
 
-  slow("what was answered without a network arrives a day later", async (t) => {
+  slow("an answer given without a network arrives a day later", async (t) => {
     const { reports, context, page, again } = await agreed(t, enter);
     await context.setOffline(true);
     assert.equal(await page.evaluate(dark), "kept");
-    await until(() => page.evaluate(status), (told) => told.lastAttempt !== null);
+    await until(() => page.evaluate(status), (shown) => shown.lastAttempt !== null);
     assert.equal((await page.evaluate(status)).queued, 1);
     await context.setOffline(false);
     await again(page, { ahead: DAY });
-    await until(() => page.evaluate(status), (told) => told.sent === 1);
+    await until(() => page.evaluate(status), (shown) => shown.sent === 1);
     assert.equal(await page.evaluate(dark), "kept");
-    await until(() => page.evaluate(status), (told) => told.sent === 2);
+    await until(() => page.evaluate(status), (shown) => shown.sent === 2);
     assert.equal(await reports("theme"), 2);
   });
 
@@ -45,7 +45,7 @@ describe("days, clocks and leaving", () => {
     assert.ok((await reports("theme")) <= 3);
   });
 
-  slow("what is not due when a page is left waits for the next", async (t) => {
+  slow("a report that is not due when a page is left waits for the next page", async (t) => {
     const { reports, context, page, open } = await agreed(t, enter, { spread: 300 });
     assert.equal(await page.evaluate(dark), "kept");
     await page.goto("about:blank");
@@ -54,7 +54,7 @@ describe("days, clocks and leaving", () => {
     assert.deepEqual([queued, sent, await reports("theme")], [1, 0, 0]);
   });
 
-  test("a page that is hidden sends what is due", async (t) => {
+  test("a hidden page sends the reports that are due", async (t) => {
     const { reports, page } = await agreed(t, enter, { spread: 300 });
     assert.equal(await page.evaluate(dark), "kept");
     const planned = async () => {

@@ -19,7 +19,7 @@ test("the user's choice holds, pinned to its terms", () => {
   assert.equal(decide({ navigator: { doNotTrack: null } }, YES).mode, "on");
 });
 
-test("what cannot be read is off", () => {
+test("an unreadable choice is off", () => {
   const { mode, decidedBy } = decide({}, { mode: "maybe", accepted: YES.accepted });
   assert.deepEqual([mode, decidedBy], ["off", "the user's choice, which cannot be read"]);
 });

@@ -1,4 +1,4 @@
-/** What a person reads before consent is, line by line, what Python's client shows; the example is drawn anew. */
+/** The consent text is, line by line, that of Python's client; its example is drawn afresh. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -107,7 +107,7 @@ for (const language of ["en", "de"]) test(`the text is Python's, but for the exa
   assert.equal((await client.status()).metrics[0].spent, 0);
 });
 
-test("the example shows the attributes of this device, or else the first ones; one that fails says so", async () => {
+test("the example shows the attributes of this device, or else the first ones; a failing example says so", async () => {
   const { metrics: [theme], sentences } = await compiled(TOML);
   const entropy = new SystemEntropy();
   const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, { ...strata }, sentences)).example).stratum;

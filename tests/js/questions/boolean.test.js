@@ -15,7 +15,7 @@ test("true and false have numbers, BigInts and words", () => {
     assert.deepEqual(encode(question, value), { item: 0, outside: false, mistake: false });
 });
 
-test("what is neither is a mistake, and reported as no", () => {
+test("an answer that is neither is a mistake, and reported as no", () => {
   for (const value of ["1", "0", "yes", "", "true true", "\ufefftrue", "\u200btrue", "fal\u017fe", 2, -1, NaN, 0.5, 2n, [true]])
     assert.deepEqual(encode(question, value), NEITHER);
   for (const value of NO_ANSWERS) assert.deepEqual(encode(question, value), NEITHER);

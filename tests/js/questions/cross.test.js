@@ -33,14 +33,14 @@ test("the second axis is the quicker one, whatever its size", () => {
   assert.equal(encode({ kind: "cross", axes }, { theme: "dark", failed: true }).item, 4);
 });
 
-test("what is left out, or is no axis, is a mistake", () => {
+test("a missing axis or an unknown one is a mistake", () => {
   assert.deepEqual(encode(question, { theme: "dark" }), { item: 2, outside: true, mistake: true });
   assert.deepEqual(encode(question, { failed: true, theme: undefined }), { item: 5, outside: true, mistake: true });
   assert.deepEqual(encode(question, { theme: "dark", failed: true, x: 1 }), { ...DARK_TRUE, mistake: true });
   assert.deepEqual(encode(question, { theme: "plaid", failed: true }), { item: 5, outside: true, mistake: false });
 });
 
-test("what is no pair leaves both out", () => {
+test("an answer that is no pair leaves both axes out", () => {
   const many = Object.fromEntries(Array.from({ length: 15 }, (_, place) => [`n${place}`, place]));
   const throwing = Object.defineProperty({ theme: "dark" }, "failed", {
     enumerable: true,

@@ -22,7 +22,7 @@ test("a longer text is cut, and the mark takes the last place", () => {
   assert.deepEqual(encode({ ...question, length: 1 }, "?a"), spelled([7], true));
 });
 
-test("another character among those told is the mark alone", () => {
+test("a text with an unlisted character is the mark alone", () => {
   for (const text of ["c", "a\u0000", "ab?", "a?bbbb", "\ud83d", "a\udc00b", "\u00cb", "\u212a", 1, true])
     assert.deepEqual(encode(question, text), spelled([7, 0, 0], true));
   assert.deepEqual(encode({ ...question, fold: false }, "A"), spelled([7, 0, 0], true));

@@ -18,7 +18,7 @@ class Endless extends Set {
   }
 }
 
-/** A set that has an endless iterator of its own; what is in it is "a". */
+/** A set that has an endless iterator of its own; its content is "a". */
 export const endlessSet = new Endless().add("a");
 
 /** @type {unknown[]} */

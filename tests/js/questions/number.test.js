@@ -36,7 +36,7 @@ test("a BigInt counts as the double nearest to it", () => {
   assert.deepEqual(places.map(({ item, rest, outside }) => [item, rest, outside]), [[0, 2n ** 63n, false], [1, 0n, false]]);
 });
 
-test("what is no number is a mistake, and the lowest point", () => {
+test("an answer that is no number is a mistake, and the lowest point", () => {
   for (const value of [NaN, "2", "", true, false, [2], ...NO_ANSWERS])
     assert.deepEqual(encode(question, value), { item: 0, rest: 0n, outside: true, mistake: true });
 });

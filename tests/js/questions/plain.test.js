@@ -44,7 +44,7 @@ test("texts and booleans are taken as they are, and nothing else has a text", ()
   for (const value of NO_ANSWERS) assert.equal(textOf(value), undefined);
 });
 
-test("members are read by built-in methods alone, and so many at most", () => {
+test("members are read by built-in methods alone, up to a limit", () => {
   assert.deepEqual(members(Set, endlessSet), ["a"]);
   assert.deepEqual(members(Uint8Array, Float64Array.of(1.5)), [1.5]);
   assert.equal(members(Set, new Set(Array(100_000).keys()))?.length, 65_536);
@@ -52,7 +52,7 @@ test("members are read by built-in methods alone, and so many at most", () => {
   assert.equal(members(Array, trap), undefined);
 });
 
-test("the names of an object are its own, and none of what is none", () => {
+test("the names of an object are its own, and a non-object has none", () => {
   assert.deepEqual(namesOf({ a: 1, b: 2, [Symbol("c")]: 3 }), ["a", "b"]);
   for (const value of [null, undefined, "text", 1, () => 1, trap, new Uint8Array(1 << 24)])
     assert.deepEqual(namesOf(value), []);

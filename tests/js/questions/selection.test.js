@@ -33,7 +33,7 @@ test("members that are no answers are left out, and are mistakes", () => {
   assert.deepEqual(encode(question, Array(10)), { item: [], outside: true, mistake: true });
 });
 
-test("what is no collection is a mistake; a string alone is reported", () => {
+test("an answer that is no collection is a mistake; a single string is reported", () => {
   assert.deepEqual(encode(question, "a"), { item: [0], outside: false, mistake: true });
   assert.deepEqual(encode(question, "ab"), { item: [], outside: true, mistake: true });
   const throwing = Object.defineProperty(["a", "b"], 1, {

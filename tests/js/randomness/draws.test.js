@@ -17,7 +17,7 @@ test("a coin falls just below its threshold, in either half of the word", () => 
   }
 });
 
-test("an integer is drawn anew from the words of the last, incomplete run, and from no others", () => {
+test("only words of the last, incomplete run are rejected, and an integer is drawn again for them", () => {
   for (const bound of [3, 5, 100, 2 ** 20 - 1, 2 ** 21 + 1, 10 ** 12 + 39, 2 ** 53 - 1]) {
     const limit = ONE - (ONE % BigInt(bound));
     const entropy = new FixedEntropy(words(limit - 1n, limit, ONE - 1n, BigInt(bound) + 1n, 7));
@@ -38,7 +38,7 @@ test("integers that are drawn 16 at a time take nothing before the first", () =>
   assert.equal(entropy.used, 128);
 });
 
-/** Yield every run of so many bytes below 2^bits. */
+/** Yield every run of bytes below 2^bits. */
 function* runs(bytes, bits) {
   for (let number = 0; number < 2 ** (bytes * bits); number++)
     yield Uint8Array.from({ length: bytes }, (_, place) => (number >> (place * bits)) & (2 ** bits - 1));
@@ -81,7 +81,7 @@ function tally(rounds, draw) {
   return [...counts.values()];
 }
 
-test("subsets are uniform, those with a lane and those that meet marks, too", () => {
+test("subsets are uniform, also with a lane and with marks", () => {
   const entropy = new SeededEntropy("subsets");
   const all = tally(7000, () => subset(entropy, 7, 3));
   const own = tally(7000, () => subsetWith(entropy, 7, 4, [2]));
@@ -99,7 +99,7 @@ test("subsets have their size, from none to all, and at many lanes", () => {
   }
 });
 
-test("lanes move past those that are skipped", () => {
+test("lanes move past skipped members", () => {
   assert.deepEqual(past([3, 0, 1, 2], [0, 2, 3]), [6, 1, 4, 5]);
   assert.deepEqual(past([0, 1], []), [0, 1]);
 });

@@ -29,7 +29,7 @@ class Device {
     const marks = () => JSON.stringify([this.data.last, this.data.disabled]);
     const before = marks();
     if (correct(this.data, day)) {
-      assert.ok(day >= WRITTEN, "a clock that is behind for certain tells nothing");
+      assert.ok(day >= WRITTEN, "a clock that is certainly behind shows no day");
       assert.ok(this.corrected.every((other) => Math.abs(day - other) >= 30), `${day} after ${this.corrected}`);
       this.corrected.push(day);
       assert.ok([...Object.values(this.data.last), ...Object.values(this.data.disabled)].every((mark) => mark <= day + 1));
@@ -146,16 +146,16 @@ test("the lifetime cap holds over all metrics, and no rounding admits one too ma
   }
 });
 
-test("what was spent is never understated, and by less than a double overstated", () => {
+test("spent ε is never understated, and overstated by less than one rounding", () => {
   const draw = generator(17);
   for (let round = 0; round < 2000; round++) {
     const asked = metric("theme", { epsilon: (1 + draw(80)) / (1 + draw(80)) });
     const { version, epsilon } = asked;
     const reports = 1 + draw(4000);
-    const told = spent({ ...empty(), accounts: { [version]: { reports, epsilon } } }, asked);
+    const total = spent({ ...empty(), accounts: { [version]: { reports, epsilon } } }, asked);
     const least = BigInt(reports) * exact(epsilon);
-    assert.ok(exact(told) >= least, `${reports} of ${epsilon}`);
-    assert.ok(exact(told * (1 - 2 ** -53)) < least, `${reports} of ${epsilon}`);
+    assert.ok(exact(total) >= least, `${reports} of ${epsilon}`);
+    assert.ok(exact(total * (1 - 2 ** -53)) < least, `${reports} of ${epsilon}`);
   }
 });
 
@@ -167,7 +167,7 @@ test("lifetime caps at the edge of doubles", () => {
   for (const cap of [0, -1, NaN, 0.09999999999999999]) assert.equal(stands(empty(), tenth, TODAY, cap), "spent");
   for (const cap of [Infinity, Number.MAX_VALUE, 0.1]) assert.equal(stands(empty(), tenth, TODAY, cap), "open");
   const tiny = metric("tiny", { epsilon: 1e-300 });
-  assert.equal(stands(empty(), tiny, TODAY, 1e-300), "spent", "what is below 2^-80 is rounded up");
+  assert.equal(stands(empty(), tiny, TODAY, 1e-300), "spent", "an ε below 2^-80 is rounded up");
   assert.equal(stands(empty(), tiny, TODAY, 1e-20), "open");
 });
 

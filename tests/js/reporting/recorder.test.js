@@ -27,7 +27,7 @@ test("the first answer of a day counts; the next one looks at no state, and draw
   assert.equal(await one.record("theme", false), "kept");
 });
 
-test("a thousand answers at once draw, look and write as one does, and one that fails holds up no other", async () => {
+test("a thousand answers at once draw, look and write as one does, and a failing one holds up no other", async () => {
   const many = device();
   const outcomes = await Promise.all(Array.from({ length: 1000 }, () => many.record("theme", true)));
   assert.deepEqual([outcomes[0], ...new Set(outcomes.slice(1))], ["kept", "answered"]);
@@ -92,7 +92,7 @@ test("signs against consent hold, whatever was chosen", async () => {
 });
 
 test("consent that ends, or a report of another, while the report is drawn, leaves nothing of it", async () => {
-  for (const [meanwhile, outcome, counter] of [
+  for (const [change, outcome, counter] of [
     [(data) => void (data.choice = choice("off", [])), "off", null],
     [(data) => void (data.choice = choice("on", [WEEKLY])), "off", "withheld"],
     [(data) => void (data.last.theme = TODAY), "answered", "ignored"],
@@ -102,7 +102,7 @@ test("consent that ends, or a report of another, while the report is drawn, leav
     const read = one.state.read.bind(one.state);
     one.state.read = async () => {
       const data = await read();
-      await one.state.update(meanwhile);
+      await one.state.update(change);
       return data;
     };
     assert.equal(await one.record("theme", true), outcome);
@@ -158,7 +158,7 @@ test("a cap, and the lifetime cap, are spent for good", async () => {
   }
 });
 
-test("an unknown metric is told by the names that there are, never by what was given", async () => {
+test("the error of an unknown metric names the known ones, never the argument", async () => {
   const one = device();
   for (const name of ["secret answer", undefined, {}, Symbol("secret"), "constructor"]) {
     assert.equal(await one.record(name, "theme"), "unknown");
@@ -167,7 +167,7 @@ test("an unknown metric is told by the names that there are, never by what was g
   assert.deepEqual(one.logged, ["dither: unknown metric: there are theme,weekly,split,size"]);
 });
 
-test("a mistake is reported under the catch-all label, and told by its type, once", async () => {
+test("a mistake is reported under the catch-all label, and logged by its type, once", async () => {
   const one = device();
   for (const value of [{ secret: 1 }, { secret: 2 }]) await one.record("size", value);
   assert.equal((await one.outbox()).length, 1);
@@ -183,7 +183,7 @@ test("an answer outside the domain is counted when it is reported", async () => 
   assert.deepEqual([one.recorder.counts.outside, one.recorder.counts.mistakes], [1, 0]);
 });
 
-test("attributes: those of the answer come first; what is not listed or not given is counted", async () => {
+test("attributes of the answer come first; unlisted and missing ones are counted", async () => {
   const one = device({ strata: { platform: "linux", channel: "beta" } });
   await one.record("split", true, { channel: "nightly" });
   const [{ body }] = await one.outbox();
@@ -203,7 +203,7 @@ test("attributes that the metric does not have are a mistake, and left out", asy
   assert.equal((await one.outbox()).length, 1);
 });
 
-test("whatever fails leaves nothing, and is told without the value; another time it is tried again", async () => {
+test("a failure leaves nothing and is logged without the value; the next answer is tried again", async () => {
   const one = device();
   const { update, read } = one.state;
   const failures = { QuotaExceededError: "update", TimeoutError: "update", DataError: "read", InvalidStateError: "read" };

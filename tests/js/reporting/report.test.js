@@ -20,7 +20,7 @@ test("a report has a batch id, and its body has nothing of the day or the user",
   assert.equal(JSON.parse(queued.body).batch, queued.batch);
 });
 
-test("the stratum follows the version, and what is not printable ASCII is escaped as Python does", async () => {
+test("the stratum follows the version, and characters other than printable ASCII are escaped as in Python", async () => {
   const stratum = "Zo\u00eb/\u{1f600}\u007f\u2028";
   const { body } = await buildReport(metric, { item: 0 }, stratum, entropyOf(64));
   assert.ok(body.includes('"version":"f707b3198e580080","stratum":"Zo\\u00eb/\\ud83d\\ude00\\u007f\\u2028","reports":"'));

@@ -1,4 +1,4 @@
-/** A process of its own, for files.test.js: `node contender.js TASK FOLDER`. It tells its parent what it has done. */
+/** A process of its own, for files.test.js: `node contender.js TASK FOLDER`. It prints what it has done to its parent. */
 import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { debit, standing } from "../../../client/js/src/reporting/ledger.js";
@@ -9,7 +9,7 @@ const [task, folder, ...days] = process.argv.slice(2);
 const state = new FileState(folder, "app", 60_000);
 
 const tasks = {
-  /** Try to report once on each of so many days. */
+  /** Try to report once on each of several days. */
   async answer() {
     let made = 0;
     for (let day = TODAY; day < TODAY + Number(days[0]); day++) {
@@ -22,7 +22,7 @@ const tasks = {
     console.log(made);
   },
 
-  /** Write one long outbox after the other, and say so, for ever. */
+  /** Write one long outbox after the other, and say so, without end. */
   async write() {
     for (let count = 1; ; count++) {
       await state.update((data) => {

@@ -23,7 +23,7 @@ test("what a client keeps is believed as it is", () => {
   assert.deepEqual(checked(JSON.parse(JSON.stringify(full()))), full());
 });
 
-test("what is no data at all is damaged", () => {
+test("a value that is no data at all is damaged", () => {
   for (const stored of [null, 0, "", "{}", [], {}, true, [empty()], { ...empty(), format: 0 }, { ...empty(), format: NaN }]) {
     assert.throws(() => checked(stored), { name: "DataError" });
   }
@@ -48,7 +48,7 @@ test("tables may have entries that objects know, too", () => {
   for (const name of ["constructor", "toString", "valueOf"]) checked({ ...full(), last: { [name]: 5 } });
 });
 
-test("in place of what is damaged comes what begins anew, every metric answered, and events lost", () => {
+test("damaged data are replaced by fresh ones: every metric answered, and events lost", () => {
   const data = renewed(new Map([["theme", 1], ["constructor", 2]]).keys(), 20_779);
   assert.deepEqual(data, { ...empty(), events: null, last: { theme: 20_779, constructor: 20_779 } });
 });

@@ -33,7 +33,7 @@ export const faults = {
     equal(await state.read(), empty());
   },
 
-  "a tab that keeps its turn has no patience without end; what came too late is not done later": async (State) => {
+  "a tab waits for a limited time for its turn; an update that came too late is not done later": async (State) => {
     const state = new State("held", IMPATIENT);
     await state.update(mark);
     const other = await done(indexedDB.open("dither held", 1));
@@ -49,7 +49,7 @@ export const faults = {
     equal((await state.read()).last, { theme: 7 });
   },
 
-  "who wants to delete the database may, and it begins anew": async (State) => {
+  "the database may be deleted while it is open, and is made again": async (State) => {
     const state = new State("deleted", PATIENT);
     await state.update(mark);
     await done(indexedDB.deleteDatabase("dither deleted"));
@@ -85,7 +85,7 @@ export const faults = {
     equal((await state.read()).last, { theme: 7 });
   },
 
-  "what cannot be stored rejects, and what was stays": async (State) => {
+  "an update that cannot be stored rejects, and the earlier data stay": async (State) => {
     const state = new State("unclonable", PATIENT);
     await state.update(mark);
     equal(await errorOf(state.update((data) => void data.sent.push(() => {}))), "DataCloneError");

@@ -106,13 +106,13 @@ test("a process that is killed while it writes leaves the old data or the new", 
   let before = 0;
   for (let round = 1; round <= 4; round++) {
     const writer = child("write", folder);
-    let told = 0;
+    let reached = 0;
     for await (const line of createInterface(writer.stdout)) {
-      told = Number(line);
-      if (told === round) writer.kill("SIGKILL"); // as soon as it begins the next one
+      reached = Number(line);
+      if (reached === round) writer.kill("SIGKILL"); // as soon as it begins the next one
     }
     const { totals, outbox } = await state.read();
-    assert.ok(totals.sent === before + told || totals.sent === before + told + 1, `${before} ${told} ${totals.sent}`);
+    assert.ok(totals.sent === before + reached || totals.sent === before + reached + 1, `${before} ${reached} ${totals.sent}`);
     assert.ok(outbox.length === 300 && outbox.every(({ day }) => day === totals.sent));
     await state.update((data) => void (before = data.totals.sent)); // whatever the other has left
     assert.deepEqual(files(folder), ["state.json"]);
@@ -154,7 +154,7 @@ test("a claim counts by its process, on another computer by its age", async (con
   for (const [claim, holds] of [
     [{ pid: gone.pid }, false],
     [{ pid: process.pid }, true],
-    [{ pid: 1 }, true], // whoever's it is
+    [{ pid: 1 }, true], // of any process
     [{ pid: process.pid, age: 3600 }, false], // its number is another's now
     [{ pid: process.pid, age: -3600 }, false],
     [{ pid: gone.pid, host: "elsewhere" }, true],
@@ -177,7 +177,7 @@ test("files of others are let be", async (context) => {
   assert.deepEqual(files(folder), ["state.json", "state.json.bak"]);
 });
 
-test("who lost the turn has nothing to replace the data with", async (context) => {
+test("a process that lost its turn cannot replace the data", async (context) => {
   const folder = folderFor(context);
   const state = new FileState(folder, "app");
   await state.update((data) => void (data.last.theme = 7));
@@ -250,7 +250,7 @@ test("no file is written that is too large to be read", async (context) => {
   assert.deepEqual(files(folder), ["state.json"]);
 });
 
-test("a disk that is full rejects, and leaves what was", async (context) => {
+test("a full disk rejects the update, and the earlier data stay", async (context) => {
   const folder = folderFor(context);
   const state = new FileState(folder, "app");
   await state.update((data) => void (data.last.theme = 7));

@@ -29,19 +29,19 @@ const answer = (data) => {
 export const scenarios = {
   "it begins empty": async (open) => equal(await open().read(), empty()),
 
-  "what an update leaves is kept, for others too": async (open) => {
+  "an update is kept, and others see it": async (open) => {
     equal(await open().update((data) => ((data.last.theme = 7), "result")), "result");
     equal((await open().read()).last, { theme: 7 });
   },
 
-  "what is read is a copy": async (open) => {
+  "reading returns a copy": async (open) => {
     const state = open();
     await state.update((data) => void (data.last.theme = 7));
     (await state.read()).last.theme = 8;
     equal((await state.read()).last, { theme: 7 });
   },
 
-  "what an update returns is no way to what is kept": async (open) => {
+  "the result of an update gives no access to the stored data": async (open) => {
     const state = open();
     const data = await state.update((data) => data);
     data.last.theme = 8;
@@ -93,7 +93,7 @@ export const scenarios = {
     equal([outbox.length, outbox[999]], [1000, report(999)]);
   },
 
-  "damaged data are neither believed nor overwritten, until someone begins anew": async (open) => {
+  "damaged data are neither believed nor overwritten, until someone starts afresh": async (open) => {
     const state = open();
     await state.update((data) => void (data.last = "damaged"));
     equal(await errorOf(state.read()), "DataError");
@@ -105,7 +105,7 @@ export const scenarios = {
     equal(await state.update(answer), false);
   },
 
-  "what a change cannot take is damaged, too, if someone begins anew": async (open) => {
+  "data on which a change throws are damaged, too, if someone starts afresh": async (open) => {
     const state = open();
     await state.update((data) => void (data.outbox = [null]));
     const change = (data) => data.outbox.map(({ batch }) => batch);
@@ -115,11 +115,11 @@ export const scenarios = {
     equal(await open().read(), { ...empty(), last: { theme: TODAY }, events: null });
   },
 
-  "data of a later version stay as they are, whoever begins anew, until they are erased": async (open) => {
+  "data of a later version stay as they are until they are erased, even if someone starts afresh": async (open) => {
     const state = open();
     await state.update((data) => void Object.assign(data, { format: 2, accounts: { later: 1 } }));
-    for (const anew of [undefined, () => renewed([THEME.name], TODAY)])
-      equal(await errorOf(state.update(() => {}, anew)), "VersionError");
+    for (const renew of [undefined, () => renewed([THEME.name], TODAY)])
+      equal(await errorOf(state.update(() => {}, renew)), "VersionError");
     equal(await errorOf(open().read()), "VersionError");
     await state.update((data) => void data, undefined).catch(() => {});
     await open().erase();

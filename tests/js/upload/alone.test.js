@@ -55,12 +55,12 @@ test("no upload resumes the TLS session of another, which would be a name", asyn
   assert.deepEqual(await seen(context, server, "https", ({ socket }) => socket.isSessionReused()), [false, false, false]);
 });
 
-test("it says no more than it must, so that a collector on this computer takes it for no browser", async (context) => {
+test("a request has only the headers that it must have, so that a collector on this computer takes it for no browser", async (context) => {
   const names = await seen(context, createPlainServer(), "http", ({ headers }) => Object.keys(headers).sort().join());
   assert.deepEqual(names, Array(3).fill("connection,content-length,content-type,host"));
 });
 
-test("a server whose certificate nobody vouches for is given nothing", async (context) => {
+test("a server without a trusted certificate receives nothing", async (context) => {
   const server = createServer({ key: KEY, cert: CERTIFICATE }, () => assert.fail("a request"));
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => server.close());
@@ -68,7 +68,7 @@ test("a server whose certificate nobody vouches for is given nothing", async (co
   assert.deepEqual(await exchange(fetchAlone, address, headersOf(), "{}"), { result: "no answer" });
 });
 
-test("who changes the protocol has not answered", async (context) => {
+test("a change of protocol is not an answer", async (context) => {
   const server = createPlainServer().on("connection", (socket) => {
     socket.once("data", () => socket.end("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"));
   });

@@ -34,10 +34,10 @@ test("each report waits for a time of its own with full jitter", () => {
   assert.ok(waits[0] >= 0 && waits[999] <= 300e3);
   // Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
   assert.ok(Math.max(...waits.map((wait, rank) => Math.abs(wait / 300e3 - rank / 1000))) < 0.09);
-  assert.notDeepEqual(waits, moments, "nor does their order tell in which they were made");
+  assert.notDeepEqual(waits, moments, "their order does not show in which they were made");
 });
 
-test("what is planned stays as it is when others come, and whoever asks moves nothing", () => {
+test("planned times stay when other reports come, and asking changes none", () => {
   const { clock, data, first } = scheduled({ draws: [0.4, 0.2, 0.9] });
   assert.deepEqual(first(REPORTS.slice(0, 2)), [REPORTS[1], 20e3]);
   clock.now += 5e3;
@@ -47,7 +47,7 @@ test("what is planned stays as it is when others come, and whoever asks moves no
   assert.deepEqual(Object.keys(data.held), [REPORTS[0].batch], "what waits no more is forgotten");
 });
 
-test("what became due together does not leave together", () => {
+test("reports that became due together do not leave together", () => {
   const { clock, schedule, data, first } = scheduled({ draws: [0.1, 0.2, 0.3, 0.5, 0.25] });
   first(REPORTS.slice(0, 3));
   clock.now += 1000e3;
@@ -57,7 +57,7 @@ test("what became due together does not leave together", () => {
   assert.deepEqual(first(REPORTS.slice(1, 3)), [REPORTS[2], 25e3]);
 });
 
-test("a pause draws again what would have left", () => {
+test("a pause draws the times again of reports that would have left", () => {
   const { schedule, data, first } = scheduled({ draws: [0.1, 0.8, 0.5, 0.3, 0.5] });
   first(REPORTS.slice(0, 2));
   schedule.pause(data, 0);
@@ -74,7 +74,7 @@ test("a clock that is set back does not silence a device", () => {
   clock.now = START;
   assert.equal(first(REPORTS.slice(0, 3))[1], 50e3);
   assert.equal(data.held[REPORTS[0].batch].failures, 1);
-  assert.deepEqual(first(REPORTS.slice(0, 1), new Set()), [REPORTS[0], 0], "nor in haste");
+  assert.deepEqual(first(REPORTS.slice(0, 1), new Set()), [REPORTS[0], 0], "not in a flush either");
 });
 
 for (const moment of [1e300, Number.MAX_VALUE, 0])
@@ -110,7 +110,7 @@ test("each failure of a report doubles its window up to a cap", () => {
   assert.deepEqual(waits, [900, 1800, 3600, 7200, 14400, 21600, 21600]);
 });
 
-test("a flush sends fresh reports first, then those that failed, but none that is held", () => {
+test("a flush sends fresh reports first, then those that failed, but no held one", () => {
   const { clock, first, fail } = scheduled();
   const waiting = REPORTS.slice(0, 3);
   first(waiting);

@@ -42,7 +42,7 @@ test("a request is that of a stranger, and outlives its page", async (context) =
   assert.equal(body, report(1).body);
 });
 
-test("a body that no request may outlive its page with goes without", async (context) => {
+test("a body too large for keepalive is sent without it", async (context) => {
   const long = { ...report(1), body: JSON.stringify({ ...JSON.parse(report(1).body), reports: "A".repeat(70_000) }) };
   const device = deviceOf({ clock: new Clock().fake(context), reports: [long] });
   assert.ok(await device.sender.flush(5e3));
@@ -59,7 +59,7 @@ for (const failure of [429, 502, 503, 504, new TypeError("Failed to fetch"), unr
   });
 
 for (const status of [400, 413, 415, 422])
-  test(`what would be refused for ever is dropped, and the rest goes on: ${status}`, async (context) => {
+  test(`a report that would always be refused is dropped, and the rest goes on: ${status}`, async (context) => {
     const device = deviceOf({ clock: new Clock().fake(context), reports: 2, answers: [status] });
     assert.equal(await device.sender.flush(5e3), false, "not all has arrived");
     assert.ok(await device.sender.flush(5e3), "nothing is left that could");
@@ -96,7 +96,7 @@ test("a flush asks once for reports that were refused before", async (context) =
   assert.ok(await device.sender.flush(5e3));
 });
 
-test("of a version that is disabled all is dropped, and nothing else", async (context) => {
+test("all reports of a disabled version are dropped, and no others", async (context) => {
   const other = "b".repeat(16);
   const reports = [report(1), report(2), report(3, { version: other }), report(4, { local: true })];
   const device = deviceOf({ clock: new Clock().fake(context), reports, answers: [410] });
@@ -119,7 +119,7 @@ for (const wish of ["1", "900", new Date(START + 5e3).toUTCString()])
     assert.deepEqual(device.sent, [1, 2, 1]);
   });
 
-test("nothing is sent while it is not permitted, nor looked at", async (context) => {
+test("without permission reports are neither sent nor looked at", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, spread: 0 });
   device.permitted = false;
@@ -161,7 +161,7 @@ for (const frozen of [20e3, 3 * 864e5, -864e5])
     assert.deepEqual(device.sent, [1]);
   });
 
-test("what is for the user's eyes, or too old, is not sent", async (context) => {
+test("local and old reports are not sent", async (context) => {
   const reports = [report(1, { day: TODAY - 31 }), report(2, { local: true }), report(3, { day: TODAY - 30 })];
   const device = deviceOf({ clock: new Clock().fake(context), reports });
   assert.equal(await device.sender.flush(5e3), false);
@@ -169,7 +169,7 @@ test("what is for the user's eyes, or too old, is not sent", async (context) => 
   assert.deepEqual((await device.state.read()).totals, { sent: 1, dropped: 1 });
 });
 
-test("what was sent last is shown, and takes no more room than what waits", async (context) => {
+test("the last sent reports are shown, and take no more room than the waiting ones", async (context) => {
   const long = (number) => {
     const body = JSON.stringify({ ...JSON.parse(report(number).body), reports: "A".repeat(60_000) });
     return { ...report(number), body };
@@ -199,7 +199,7 @@ test("stop lets the upload under way end, and begins no other", async (context) 
   assert.deepEqual(device.sent, [1]);
 });
 
-test("what the user wants forgotten while it is on its way is not remembered", async (context) => {
+test("a report that the user wants forgotten while it is on its way is not remembered", async (context) => {
   let answer;
   const device = deviceOf({ clock: new Clock().fake(context), answers: [new Promise((resolve) => (answer = resolve))] });
   const flushed = device.sender.flush(5e3);
@@ -210,7 +210,7 @@ test("what the user wants forgotten while it is on its way is not remembered", a
   assert.equal(device.state.stored, undefined);
 });
 
-test("a flush waits no longer than it is told, and the upload goes on", async (context) => {
+test("a flush waits no longer than its limit, and the upload goes on", async (context) => {
   const clock = new Clock().fake(context);
   let answer;
   const device = deviceOf({ clock, answers: [new Promise((resolve) => (answer = resolve))] });
@@ -235,7 +235,7 @@ test("a flush that comes while another ends is not lost", async (context) => {
   assert.deepEqual(device.sent, [1, 2, 1], "the second haste tries the fresh one, and then the other again");
 });
 
-test("a state that fails is told, reaches nobody, and nothing is sent over and over", async (context) => {
+test("a failing state is reported in status, throws nowhere, and nothing is sent again and again", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, spread: 0 });
   const { update } = device.state;
@@ -249,7 +249,7 @@ test("a state that fails is told, reaches nobody, and nothing is sent over and o
   assert.ok(await device.sender.flush(5e3));
 });
 
-test("an answer that cannot be kept is asked for again in a quarter of an hour at the soonest that it draws", async (context) => {
+test("a report whose answer cannot be stored is sent again after a drawn pause of at least a quarter of an hour", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, spread: 0 });
   const { update } = device.state;
@@ -272,7 +272,7 @@ test("a timer keeps no process alive, and looks again every quarter of an hour",
   clock.now += 864e5; // the computer slept, and its timers, too
   device.sender.wake();
   await idle();
-  assert.deepEqual(device.sent, [1], "what is due leaves when the page is hidden");
+  assert.deepEqual(device.sent, [1], "due reports leave when the page is hidden");
 });
 
 for (const jump of [-20 * 864e5, -MINUTE, 20 * 864e5])
@@ -287,7 +287,7 @@ for (const jump of [-20 * 864e5, -MINUTE, 20 * 864e5])
     assert.deepEqual(device.sent, [1]);
   });
 
-test("what is remembered of a hostile collector is bounded", async (context) => {
+test("the memory that a hostile collector can use is bounded", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, reports: 60 });
   assert.ok(await device.sender.flush(5e3));

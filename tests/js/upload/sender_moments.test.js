@@ -6,7 +6,7 @@ import { Clock, deviceOf, idle, report, START, unreachable } from "./device.js";
 
 const MINUTE = 60e3;
 
-test("while nobody is reached the device pauses, and then each leaves at its own moment", async (context) => {
+test("while no collector is reached the device pauses, and then each report leaves at its own moment", async (context) => {
   const clock = new Clock().fake(context);
   // 1 leaves at 10; the claim, and the rest of 60 s draw; 10 + 60 + 20
   const draws = [0.1, 0.95, 0.01, 0.5, 0.2];
@@ -48,19 +48,19 @@ test("offline is a network failure, whatever fetch says", async (context) => {
   assert.equal((await device.state.read()).attempt.result, "not reached");
 });
 
-test("who was not reached has refused nothing, and whoever answers ends the row of failures", async (context) => {
+test("a collector that was not reached has refused nothing, and any answer ends the row of failures", async (context) => {
   const clock = new Clock().fake(context);
   const answers = [unreachable(), unreachable(), 503, unreachable()];
   const device = deviceOf({ clock, answers, spread: 0, uniform: () => 1 - 2 ** -32 });
   const { batch } = report(1);
-  const told = [];
+  const course = [];
   for (const pause of [0, 120e3, 240e3, 900e3]) {
     await clock.pass(pause);
     await device.sender.wake();
     const { held } = await device.state.read();
-    told.push([device.sent.length, held[batch].failures, Math.ceil((held[batch].moment - clock.now) / 1e3)]);
+    course.push([device.sent.length, held[batch].failures, Math.ceil((held[batch].moment - clock.now) / 1e3)]);
   }
-  assert.deepEqual(told, [[1, 0, 120], [2, 0, 240], [3, 1, 900], [4, 1, 120]]);
+  assert.deepEqual(course, [[1, 0, 120], [2, 0, 240], [3, 1, 900], [4, 1, 120]]);
 });
 
 test("an answer that never comes moves no other report", async (context) => {
@@ -79,7 +79,7 @@ test("an answer that never comes moves no other report", async (context) => {
   assert.deepEqual(device.diagnostics.counts, { "upload: no answer": 1 });
 });
 
-test("what became due while another was on its way does not leave when the answer comes", async (context) => {
+test("a report that became due while another was on its way does not leave when the answer comes", async (context) => {
   const clock = new Clock().fake(context);
   let answer;
   const slow = new Promise((resolve) => (answer = resolve));
@@ -93,10 +93,10 @@ test("what became due while another was on its way does not leave when the answe
   await clock.pass(39e3);
   assert.deepEqual(device.sent, [1]);
   await clock.pass(32e3);
-  assert.deepEqual(device.sent, [1, 2], "anew within the spread");
+  assert.deepEqual(device.sent, [1, 2], "at a new moment within the spread");
 });
 
-test("of what an earlier run left, one goes at once, and the others wait anew", async (context) => {
+test("of the reports of an earlier run one goes at once, and the others draw new moments", async (context) => {
   const clock = new Clock().fake(context);
   const earlier = deviceOf({ clock, reports: 3 });
   earlier.sender.wake();
@@ -111,7 +111,7 @@ test("of what an earlier run left, one goes at once, and the others wait anew", 
   assert.deepEqual(device.sent, [1]);
 });
 
-test("what a page left a moment ago keeps its moment in the next", async (context) => {
+test("a report that a page left a moment ago keeps its moment in the next page", async (context) => {
   const clock = new Clock().fake(context);
   const state = deviceOf({ clock }).state;
   for (let page = 0; page < 5; page++) {
@@ -143,7 +143,7 @@ test("a page that does not live to see the answer has put the report off", async
   assert.deepEqual(next.requests[1].body, page.requests[0].body);
 });
 
-test("what is due with another does not leave from a second tab meanwhile", async (context) => {
+test("a report that is due with another does not leave from a second tab during the upload", async (context) => {
   const clock = new Clock().fake(context);
   const one = deviceOf({ clock, reports: 2, answers: [new Promise(() => {})] });
   await one.sender.wake();
@@ -184,7 +184,7 @@ test("two tabs do not send the same report, with locks or without", async (conte
   assert.equal((await state.read()).totals.sent, 7);
 });
 
-test("a tab waits while another sends, and what became due meanwhile is drawn anew", async (context) => {
+test("a tab waits while another sends, and reports that become due draw new moments", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, locks: { request: async (_name, _options, call) => call(null) } });
   device.sender.wake();

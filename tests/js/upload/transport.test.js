@@ -60,8 +60,8 @@ for (const [of, means] of Object.entries(MEANS)) {
     for (const headers of [headersOf(), headersOf("a-token")])
       assert.deepEqual(await send(address, headers), { result: "429", retryAfter: "60" });
     assert.deepEqual(requests.map(({ method, url }) => `${method} ${url}`), Array(2).fill("POST /of/us/v1/reports"));
-    const told = requests.map(({ headers }) => [headers["content-type"], headers.authorization]);
-    assert.deepEqual(told, [["application/json", undefined], ["application/json", "Bearer a-token"]]);
+    const received = requests.map(({ headers }) => [headers["content-type"], headers.authorization]);
+    assert.deepEqual(received, [["application/json", undefined], ["application/json", "Bearer a-token"]]);
     assert.deepEqual(requests.map(({ body }) => body), ["{}", "{}"]);
     for (const { headers } of requests)
       for (const name of ["cookie", "referer", "origin", "if-none-match"]) assert.equal(headers[name], undefined);
@@ -79,7 +79,7 @@ for (const [of, means] of Object.entries(MEANS)) {
   });
 
   for (const status of [301, 302, 303, 307, 308])
-    test(`${of}nobody is sent elsewhere: ${status}`, async (context) => {
+    test(`${of}redirects are not followed: ${status}`, async (context) => {
       let followed = 0;
       const server = createServer((request, response) => {
         followed += request.url === "/elsewhere";
@@ -115,24 +115,24 @@ for (const [of, means] of Object.entries(MEANS)) {
   });
 
   for (const [name, words] of Object.entries(NONSENSE))
-    test(`${of}who hangs up, or says ${name}, may have seen the report`, async (context) => {
+    test(`${of}a collector that hangs up, or says ${name}, may have seen the report`, async (context) => {
       const server = createPlainServer((socket) => socket.once("data", () => socket.end(words)));
       assert.deepEqual(await send(await listening(context, server)), { result: "no answer" });
     });
 
-  test(of + "where nobody listens, or the name is not known, nobody was reached", async () => {
+  test(of + "without a listener or a known name no collector was reached", async () => {
     assert.deepEqual(await send(`http://127.0.0.1:${NOBODYS}`), { result: "not reached" });
     assert.deepEqual(await send("https://collector.invalid"), { result: "not reached" });
     assert.deepEqual(await send(`http://localhost:${NOBODYS}`), { result: "not reached" }, "by more addresses than one");
   });
 }
 
-test("what a browser says of a redirect is one, too", async () => {
+test("an opaque redirect of a browser counts as a redirect", async () => {
   const opaque = async () => Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
   assert.deepEqual(await exchange(opaque, "https://collector.example", {}, "{}"), { result: "300", retryAfter: null });
 });
 
-test("of a page a text is plain text, which takes no preflight", async (context) => {
+test("a page sends plain text, which takes no preflight", async (context) => {
   let type = "";
   const server = createServer((request, response) => {
     type = request.headers["content-type"];

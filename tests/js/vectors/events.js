@@ -8,7 +8,7 @@ import { bytesOf, bytesOfBase64, checkAll, hexOf } from "./cases.js";
 const dayOf = (date) => Date.parse(date) / 864e5;
 const dateOf = (day) => new Date(day * 864e5).toISOString().slice(0, 10);
 
-/** Return what is kept in terms that every implementation has. */
+/** Return the stored data in terms that every implementation has. */
 function stateOf({ of }, kept) {
   if (!kept) return null;
   const begun = dateOf(kept.begun);

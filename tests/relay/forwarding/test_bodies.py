@@ -32,7 +32,7 @@ def test_bodies_fill_the_limits_of_the_collector() -> None:
     assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
 
 
-def test_no_share_if_not_one_report_fits() -> None:
+def test_reports_per_body_is_none_if_the_limit_is_below_one_report() -> None:
     assert reports_per_body(WIDE._replace(total=10), 100, 6_000) is None
 
 

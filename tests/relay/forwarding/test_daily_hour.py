@@ -17,8 +17,8 @@ def test_hour_is_due_once_a_day() -> None:
         if is_due(now, AT, last):
             used.append(now)
             last = latest(now, AT)
-    assert [one.date() for one in used] == [DAY + timedelta(days=days) for days in range(3)]
-    assert all(timedelta() <= one - datetime.combine(one.date(), AT) < timedelta(minutes=7) for one in used)
+    assert [moment.date() for moment in used] == [DAY + timedelta(days=days) for days in range(3)]
+    assert all(timedelta() <= moment - datetime.combine(moment.date(), AT) < timedelta(minutes=7) for moment in used)
 
 
 def test_an_hour_that_was_missed_is_made_up_for_once() -> None:

@@ -35,7 +35,7 @@ class Clock:
 
 @contextmanager
 def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector, Forwarder]]:
-    """A forwarder that beats when it is told to; the hour of yesterday is used."""
+    """A forwarder that beats when the test calls it; the hour of yesterday is used."""
     clock = Clock()
     with stored(folder) as store, collecting(POOLS) as collector:
         store.freeze(clock.wall.date(), lambda *_: None, clock.wall.date() - timedelta(days=1))
@@ -43,7 +43,7 @@ def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector,
 
 
 def hold_today(store: RelayStore, sealed: Sequence[bytes]) -> None:
-    """Hold these as the relay does, by its own calendar."""
+    """Hold sealed rows as the relay does, by its own calendar."""
     assert store.day is not None
     hold(store, sealed, day=store.day)
 
@@ -95,7 +95,7 @@ def test_a_missed_hour_is_made_up_for_at_the_start(tmp_path: Path) -> None:
         assert len(collector.bodies) == 1
 
 
-def test_what_a_process_left_on_its_way_is_posted_at_the_next_start(tmp_path: Path) -> None:
+def test_bodies_that_a_process_left_unposted_are_posted_at_the_next_start(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         collector.answers.extend([LOST])
@@ -124,7 +124,7 @@ def test_forwarder_retries_with_doubling_pauses(tmp_path: Path) -> None:
         assert collector.rows() == Counter(rows(9))
 
 
-def test_what_was_rejected_waits_for_another_day(tmp_path: Path) -> None:
+def test_rejected_body_waits_for_another_day(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         collector.answers.extend([404])
@@ -163,8 +163,8 @@ def test_closed_forwarder_posts_no_further_body(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("jump", "days"), [(-3650, 5), (-46, 1), (20, 1), (3650, 5)])
-def test_a_clock_that_jumps_makes_nothing_look_old(tmp_path: Path, jump: int, days: int) -> None:
-    """Neither while it is wrong, nor when it is set right: few reports wait on, and digests are known for as long."""
+def test_clock_that_jumps_drops_neither_reports_nor_digests(tmp_path: Path, jump: int, days: int) -> None:
+    """This holds while the clock is wrong and when it is set right: few reports go on waiting, digests stay known."""
     few, left = rows(3, 1), rows(9)
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold_today(store, left)
@@ -184,7 +184,7 @@ def test_a_clock_that_jumps_makes_nothing_look_old(tmp_path: Path, jump: int, da
 
 @pytest.mark.parametrize("jump", [-3650, 3650])
 def test_days_of_the_relay_pass_whatever_its_clock_says(tmp_path: Path, jump: int) -> None:
-    """Reports that are too few go after 14 days, and digests after 45: nothing piles up for ever."""
+    """Pools with too few reports are dropped after 14 days, and digests after 45: nothing piles up."""
     left = rows(9)
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold_today(store, left)
@@ -204,7 +204,7 @@ def test_days_of_the_relay_pass_whatever_its_clock_says(tmp_path: Path, jump: in
         assert collector.rows() == Counter(left)
 
 
-def test_days_go_on_where_a_former_process_was(tmp_path: Path) -> None:
+def test_a_new_process_continues_the_day_count_of_the_last(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, _, forwarder):
         day = store.day
         assert day is not None
@@ -217,7 +217,7 @@ def test_days_go_on_where_a_former_process_was(tmp_path: Path) -> None:
 def test_failing_database_is_logged_once_a_minute_without_posts_to_the_collector(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The collector has the body, and the database cannot let go of it."""
+    """The collector has taken the body, and the database cannot delete it."""
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold_today(store, rows(9))
         clock.pass_by(hours=1)
@@ -245,6 +245,6 @@ def test_failing_database_is_logged_once_a_minute_without_posts_to_the_collector
         assert clock.seconds - 3600 > 200
         assert 2 <= len(collector.bodies) <= 7
         assert len(set(collector.bodies)) == 1
-        assert [one.getMessage() for one in caplog.records] == [
+        assert [record.getMessage() for record in caplog.records] == [
             "reports are forwarded later: database: database or disk is full"
         ]

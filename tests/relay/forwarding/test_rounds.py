@@ -37,7 +37,7 @@ from server.database import execute, full_disk
 
 @contextmanager
 def full_disk_after(drops: int) -> Iterator[None]:
-    """Meanwhile so many transactions drop something, and the next one fails."""
+    """Let ``drops`` transactions drop something within the block, and fail the next one."""
     left = iter(range(drops))
 
     def limited(*arguments: Any) -> int:
@@ -45,8 +45,8 @@ def full_disk_after(drops: int) -> Iterator[None]:
             raise StoreError("database: database or disk is full")
         return drop_part(*arguments)
 
-    with pytest.MonkeyPatch.context() as meanwhile:
-        meanwhile.setattr(relay_store, "drop_part", limited)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relay_store, "drop_part", limited)
         yield
 
 
@@ -135,7 +135,7 @@ def test_rejected_body_is_kept_while_others_are_posted(
 
 
 def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayStore, collector: FakeCollector) -> None:
-    """Also when the collector was away meanwhile, and has all else by now."""
+    """This holds even if the collector was down in between and has all other bodies by now."""
     hold(store, rows(32))
     collector.answers.extend([400, 503])
     one, rejected = rounds(store, collector.url), dict[str, str]()
@@ -148,7 +148,7 @@ def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayS
     assert store.state()["trouble"] == ""
 
 
-def test_what_is_never_taken_is_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
+def test_bodies_never_taken_are_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
     hold(store, rows(32))
     collector.answers.extend([400] * 8)
     forward(store, collector.url)
@@ -198,10 +198,10 @@ def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCol
     assert collector.rows() == Counter(some)
 
 
-def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
+def test_disk_full_of_reports_has_room_to_forward_them(
     store: RelayStore, collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To freeze, to let go and to drop write as well: a disk that is full to the brim would stay so for ever."""
+    """Freezing, deleting and dropping write to the disk, too: a disk without any reserve would stay full."""
     some = rows(32)
     hold(store, some)
     log = tmp_path / "relay.db-wal"
@@ -228,8 +228,8 @@ def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
             store.require_room()
 
 
-def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: FakeCollector) -> None:
-    """All at once would fill a disk, for what is deleted is overwritten; and what stays must be cut as before."""
+def test_reports_are_dropped_body_by_body(store: RelayStore, collector: FakeCollector) -> None:
+    """Dropping all at once would fill a disk, because deleted rows are overwritten. The rest must be cut as before."""
     hold(store, some := rows(32))
     one = rounds(store, collector.url)
     one.freeze()
@@ -257,10 +257,10 @@ def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector:
 
 
 @pytest.mark.parametrize("counts", [(4, 0), (5, 1), (0, 1 << 39)])
-def test_what_a_receipt_does_not_speak_of_is_kept(
+def test_reports_that_a_receipt_does_not_mention_are_kept(
     store: RelayStore, collector: FakeCollector, counts: tuple[int, int]
 ) -> None:
-    """Whatever answers 202 is a collector only if it says what became of each report."""
+    """An answer of 202 is that of a collector only if it accounts for each report."""
     some = rows(5)
     hold(store, some)
     one, rejected = rounds(store, collector.url), dict[str, str]()
@@ -280,7 +280,7 @@ def test_what_a_receipt_does_not_speak_of_is_kept(
 def test_a_pool_that_waited_hands_on_reports_of_several_days_as_one_batch(
     store: RelayStore, collector: FakeCollector
 ) -> None:
-    """So a device that reports each day has four there, and what a shuffle is worth to it is that of four."""
+    """A device that reports each day has four reports there, so it is hidden only as four reports are."""
     days = [TODAY - timedelta(days=back) for back in (3, 2, 1, 0)]
     some = rows(8)
     for day, place in zip(days, range(0, 8, 2), strict=True):

@@ -18,7 +18,7 @@ def pg(postgresql_url: str) -> Iterator[RelayStore]:
         yield store
 
 
-def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
+def test_relay_on_postgresql_forwards_what_arrived(pg: RelayStore) -> None:
     some = rows(32)
     hold(pg, some)
     hold(pg, some[:9])

@@ -1,4 +1,4 @@
-"""The relay's store: each report once, batches that freeze, and what is left behind."""
+"""The relay's store: each report once, frozen batches, and what remains on disk."""
 
 import random
 import sqlite3
@@ -36,7 +36,7 @@ CUT: Cut = lambda batch: reports_per_body(batch, 7, 1 << 20) if batch.total >= 5
 
 
 def bodies(store: RelayStore) -> list[bytes]:
-    """What would be posted, having taken each body as posted."""
+    """Return the bodies to post, after marking each as posted."""
     made = []
     for batch in store.frozen():
         while body := store.body(batch):
@@ -45,7 +45,7 @@ def bodies(store: RelayStore) -> list[bytes]:
     return made
 
 
-def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> None:
+def test_a_retried_report_counts_once_before_and_after_it_was_forwarded(tmp_path: Path) -> None:
     some = rows(12)
     with stored(tmp_path) as store:
         hold(store, some)
@@ -79,7 +79,7 @@ def test_old_digests_are_forgotten_in_parts(tmp_path: Path, monkeypatch: pytest.
         assert execute(url_of(tmp_path), "SELECT count(*) FROM relay_forwarded") == [(9,)]
 
 
-def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
+def test_reports_that_arrive_during_a_round_wait_for_the_next(tmp_path: Path) -> None:
     first, second = rows(6, 1), rows(9, 2)
     with stored(tmp_path) as store:
         hold(store, first)
@@ -95,7 +95,7 @@ def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
         assert waiting(store) == [(0, 0, 15, 0)]
 
 
-def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
+def test_bodies_do_not_depend_on_the_order_of_arrival(tmp_path: Path) -> None:
     some, made = rows(40), []
     for seed in range(2):
         folder = tmp_path / str(seed)
@@ -115,7 +115,7 @@ def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [5, 1000])
 def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
-    """Nor in the log; and those of another pool, which stay, are moved about meanwhile."""
+    """The log has none either, although rows of another pool, which stay, are moved within the file."""
     some, others = rows(count, 1), rows(count // 2, 2)
     with stored(tmp_path) as store:
         for start in range(0, count, 97):
@@ -145,15 +145,15 @@ def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> N
         assert store.frozen() == []
 
 
-def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
+def test_pools_follow_the_list_of_the_collector(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         numbers = store.pools()
         assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]
         hold(store, rows(3))
         store.list_pools(LISTED[1:], LIMITS)
         assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
-        assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
-        longer = [ListedPool(one.digest, one.suite, one.length + 1) for one in LISTED]
+        assert [(pool.listed, pool.waiting) for pool in store.held() if pool.waiting] == [(False, 3)]
+        longer = [ListedPool(pool.digest, pool.suite, pool.length + 1) for pool in LISTED]
         store.list_pools(longer, LIMITS)
         assert store.pools() == {
             digest: {length + 1: number for length, number in by_length.items()}
@@ -163,19 +163,19 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
 
 def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        assert [one.is_named for one in store.held()] == [False] * 3
+        assert [pool.is_named for pool in store.held()] == [False] * 3
         assert b"theme" not in bytes_of(tmp_path)
         before = store.pools()
         hold(store, rows(3))
-        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.digest}
+        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.digest}
         store.list_pools(LISTED, LIMITS)
         hold(store, rows(3, 1), pool=2)
-        assert {one.pool for one in store.held()} == {THEME.series, LAYOUT.series}
+        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.series}
         assert store.pools() == before
 
 
 def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
-    """A collector that lists others each time fills neither disk nor memory."""
+    """A collector that lists other pools each time fills neither disk nor memory."""
 
     def others(turn: int) -> list[ListedPool]:
         return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(200)]
@@ -199,7 +199,7 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
 
 
 def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None:
-    """As where a collector has lost sight of its key file for a minute: a report may be on its way to the disk."""
+    """For example, a collector lost its key file for a minute while a report was on its way to the disk."""
     with stored(tmp_path) as store:
         before = store.pools()
         store.list_pools([], LIMITS)
@@ -209,11 +209,11 @@ def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None
 
 
 def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None:
-    """Should a collector list another length, by a fault or for its own ends: what waits leaves as it would have."""
+    """If a collector lists another length, by a fault or on purpose, the waiting reports leave as before."""
     before, after = rows(6, 1), rows(7, 2, LENGTH + 4)
     with stored(tmp_path) as store:
         hold(store, before[:4])
-        store.list_pools([one._replace(length=LENGTH + 4) for one in LISTED], LIMITS)
+        store.list_pools([pool._replace(length=LENGTH + 4) for pool in LISTED], LIMITS)
         hold(store, after)
         store.list_pools(LISTED, LIMITS)
         hold(store, [*before, *after])
@@ -226,7 +226,7 @@ def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None
         assert waiting(store) == [(0, 0, 13, 0)]
 
 
-def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
+def test_too_few_reports_of_one_length_wait_while_the_others_leave(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         hold(store, [*rows(4, 1), *rows(5, 2, LENGTH + 4)])
         store.freeze(TODAY, CUT, None)
@@ -238,7 +238,7 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
 
 @pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a fresh database, of PostgreSQL where a test is run on both."""
+    """Return the URL of a fresh database; of PostgreSQL in tests that run on both."""
     if request.param == "sqlite":
         return url_of(tmp_path)
     found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
@@ -261,7 +261,7 @@ def test_error_names_the_process_that_holds_the_lock(url: str) -> None:
             pass
 
 
-def test_a_database_that_no_relay_has_made(tmp_path: Path) -> None:
+def test_database_that_no_relay_has_made_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a relay has not run on it yet"):
         RelayStore(url_of(tmp_path), create=False)
     (tmp_path / "relay.db").touch()
@@ -304,12 +304,12 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(url: str) -> None
         store.freeze(TODAY, lambda *_: 1000, None)
         frozen = store.frozen()
         assert len(frozen) > 2
-        assert [len(store.body(one)) for one in frozen] == [one.total for one in frozen]
-        assert sum(one.total for one in frozen) == 300
+        assert [len(store.body(batch)) for batch in frozen] == [batch.total for batch in frozen]
+        assert sum(batch.total for batch in frozen) == 300
 
 
-def test_a_relay_and_a_collector_share_no_database(tmp_path: Path) -> None:
-    """Whichever was there first: nothing is made in the other's database."""
+def test_relay_and_collector_refuse_the_database_of_the_other(tmp_path: Path) -> None:
+    """Whichever came first, the other makes nothing in its database."""
     relay, collector = f"sqlite:///{tmp_path}/relay.db", f"sqlite:///{tmp_path}/dither.db"
     RelayStore(relay).close()
     Store(collector).close()

@@ -1,4 +1,4 @@
-"""Attacks come to what theory says, and never beyond what it allows."""
+"""Attacks succeed as often as theory says, and never beyond its bounds."""
 
 import json
 import math
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dither_simulations.choices import Attack
 
 SLOW = pytest.mark.slow
-"""Of what is tried for several numbers: those that lie between, or are a special case of, the ones that stay."""
+"""Cases left out of quick tests: values between those that stay, and special cases of them."""
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
@@ -43,7 +43,7 @@ attack = partial(lab, "attack")
 
 
 def fits(row: Row, probability: float) -> bool:
-    """Whether so many successes are to be expected of a probability, but for 1e-8 at either side."""
+    """Whether this number of successes is plausible for a probability: not in a tail of 1e-8 at either side."""
     law = stats.binom(row["devices"], probability)
     return bool(law.ppf(1e-8) <= row["success"] * row["devices"] <= law.isf(1e-8))
 
@@ -53,7 +53,7 @@ def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says
         assert majority(named("randomized-response", 2, 1.0), reports) == pytest.approx(rate, abs=1e-4)
 
 
-def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
+def test_averaging_succeeds_as_often_as_theory_says_and_memoisation_bounds_it() -> None:
     rows = sweep(SeriesAttack("averaging", ("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
     for row in rows:
         assert row["theory"] is not None
@@ -65,7 +65,7 @@ def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
 
 
 def beyond(rows: Sequence[Row]) -> list[Row]:
-    """Return what exceeds its bound by more than chance does once in 10^8."""
+    """Return the rates that exceed their bound by more than chance does once in 10^8."""
     most = [stats.binom.isf(1e-8, row["devices"], row["bound"]) for row in rows]
     return [row for row, most_hits in zip(rows, most, strict=True) if row["success"] * row["devices"] > most_hits]
 
@@ -77,7 +77,7 @@ def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=40, repeats=1)))
 
 
-def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
+def test_wide_permanent_rows_link_a_device_and_fresh_rows_do_not() -> None:
     fresh, lasting = sweep(SeriesAttack("linkage", ("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
     assert fresh["bound"] == 1 / 60
@@ -129,7 +129,7 @@ def test_values_that_mark_the_same_cells_share_one_draw() -> None:
 
 @pytest.mark.parametrize("name", MEMOIZED)
 def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
-    """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
+    """The ratio of its probabilities over the cells of two values is the permanent ratio of the mechanism."""
     mechanism = named(name, 8, 1.0, 2.0, at_most=3)
     draw = permanent_draw(mechanism)
     assert draw is not None
@@ -150,7 +150,7 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
 
 @pytest.mark.parametrize("name", LISTED)
 @pytest.mark.parametrize("targets", [pytest.param(1, marks=SLOW), 3])
-def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: int) -> None:
+def test_forged_reports_raise_estimates_as_theory_says(name: str, targets: int) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
     rows = sweep(SharePoisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
     for row in rows:
@@ -164,7 +164,7 @@ def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: 
     [(1, 2.0), pytest.param(1, 0.3, marks=SLOW), pytest.param(5, 2.0, marks=SLOW), (5, 0.3)],
 )
 @pytest.mark.parametrize("name", SET_MECHANISMS)
-def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int, epsilon: float) -> None:
+def test_forged_reports_raise_items_as_theory_says(name: str, targets: int, epsilon: float) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
 
     Estimates are of the reports that speak of an item, of which there are few at random: their number is in both.
@@ -198,12 +198,12 @@ def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_
 
 @pytest.mark.parametrize("name", LISTED)
 def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
-    """Bin(1000, ·) within six standard deviations."""
+    """The counts are Bin(1000, ·), within six standard deviations."""
     mechanism = named(name, 16, 1.0)
     width = mechanism.row_bytes
     rows = random_rows(mechanism, 1000, np.random.default_rng(3))
     reports = [Report.decode(rows[at : at + width], mechanism) for at in range(0, len(rows), width)]
-    hits = sum(not set(one.cells(mechanism)).isdisjoint(mechanism.marked(5, one.cohort)) for one in reports)
+    hits = sum(not set(report.cells(mechanism)).isdisjoint(mechanism.marked(5, report.cohort)) for report in reports)
     chance = random_support(mechanism)
     assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
 

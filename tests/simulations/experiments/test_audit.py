@@ -1,4 +1,4 @@
-"""The command ``dither-sim audit``; what the audit itself can find is tested where it lives."""
+"""The command ``dither-sim audit``; the audit itself is tested in tests/shared/privacy."""
 
 import json
 from functools import partial
@@ -19,7 +19,7 @@ run = partial(lab, "audit")
 def test_every_mechanism_is_audited_and_passes() -> None:
     """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed.
 
-    That an audit finds a loss is what the next test shows, with enough draws.
+    The next test shows that an audit finds a loss, with enough draws.
     """
     result = run("--draws", "100", "--seed", "1", "--json")
     assert result.exit_code == 0, result.output
@@ -31,7 +31,7 @@ def test_every_mechanism_is_audited_and_passes() -> None:
         assert (row["reports"], row["draws"], row["confidence"]) == (1, 100, 0.999)
 
 
-def test_the_attack_finds_most_of_what_is_declared() -> None:
+def test_audit_finds_most_of_the_declared_loss() -> None:
     rows = json.loads(run("--draws", "20000", "--seed", "2", "--json", "--mechanism", "randomized-response").stdout)
     assert rows[0]["lower_bound"] > 0.6
 
@@ -43,27 +43,27 @@ def test_a_seed_repeats_an_audit_whatever_else_is_audited() -> None:
     assert "subset-selection" in alone[1]
 
 
-def test_the_systems_randomness_can_be_asked_for() -> None:
+def test_audit_can_use_the_randomness_of_the_system() -> None:
     result = run("--draws", "1000", "--mechanism", "hadamard-response", "--system")
     assert "hadamard-response" in result.stdout
     assert result.exit_code in {0, 1}  # a right randomizer fails one in a thousand
 
 
-def test_a_series_of_reports_is_held_against_what_a_series_may_tell() -> None:
+def test_series_of_reports_are_audited_against_the_loss_of_a_series() -> None:
     several = (*FEW, "--reports", "4", "--permanent-epsilon", "2", "--json")
     rows = json.loads(run(*several, "--mechanism", "optimized-unary", "--mechanism", "subset-selection").stdout)
     assert rows[0]["declared"] < 2 < rows[1]["declared"] == pytest.approx(4.0)
 
 
 def test_several_lengths_of_series_are_audited_by_several_processes_with_the_same_numbers() -> None:
-    asked = (*FEW, "--reports", "1,3", "--mechanism", "randomized-response", "--mechanism", "hadamard-response")
-    alone = run(*asked, "--json", "--confidence", "0.99").stdout
+    options = (*FEW, "--reports", "1,3", "--mechanism", "randomized-response", "--mechanism", "hadamard-response")
+    alone = run(*options, "--json", "--confidence", "0.99").stdout
     assert [row["reports"] for row in json.loads(alone)] == [1, 3, 1, 3]
     assert {row["confidence"] for row in json.loads(alone)} == {0.99}
-    assert run(*asked, "--json", "--confidence", "0.99", "--jobs", "2").stdout == alone
+    assert run(*options, "--json", "--confidence", "0.99", "--jobs", "2").stdout == alone
 
 
-def test_a_randomizer_that_tells_too_much_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_finds_a_randomizer_that_leaks_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = SymmetricUnary.randomize
 
     def leaky(

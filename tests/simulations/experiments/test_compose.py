@@ -1,4 +1,4 @@
-"""The command ``dither-sim compose``; the bounds themselves are tested where they live."""
+"""The command ``dither-sim compose``; the bounds themselves are tested in tests/server/analysis."""
 
 import math
 from fractions import Fraction
@@ -70,7 +70,7 @@ run = partial(lab, "compose")
 rows = partial(rows_of, "compose")
 
 
-def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
+def test_compose_shows_the_sum_the_theorem_and_the_optimum_for_one_question() -> None:
     (row,) = rows("--epsilon", "1", "--reports", "30")
     assert row["sum"] == 30
     assert row["advanced"] == pytest.approx(80.34, abs=0.01)
@@ -78,20 +78,20 @@ def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
     assert (row["part"], row["reports"], row["epsilon"]) == ("1x30", 30, 1.0)
     assert row["delta"] == pytest.approx(1e-6)
     assert Fraction(row["delta"]) >= Fraction("1e-6")
-    told = run("--epsilon", "1", "--reports", "30").stdout
-    assert "at most ε = 30 about one person, the sum of the losses." in told
-    assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in told
-    assert "use the sum" in told
+    output = run("--epsilon", "1", "--reports", "30").stdout
+    assert "at most ε = 30 about one person, the sum of the losses." in output
+    assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in output
+    assert "use the sum" in output
     assert "use the sum" not in run("--epsilon", "1", "--reports", "365").stdout
 
 
 def test_several_questions_come_to_less_than_their_sum() -> None:
-    found = rows("--part", "2x4", "--part", "0.5x52", "--part", "0.1×365")
-    assert [row["part"] for row in found] == ["2x4", "0.5x52", "0.1×365", "together"]
-    assert [row["sum"] for row in found] == [8, 26, 36.5, 70.5]
-    assert [row["reports"] for row in found] == [4, 52, 365, 421]
-    assert found[-1]["optimal"] == pytest.approx(33.0774, abs=6e-5)
-    assert found[-1]["epsilon"] is None
+    parts = rows("--part", "2x4", "--part", "0.5x52", "--part", "0.1×365")
+    assert [row["part"] for row in parts] == ["2x4", "0.5x52", "0.1×365", "together"]
+    assert [row["sum"] for row in parts] == [8, 26, 36.5, 70.5]
+    assert [row["reports"] for row in parts] == [4, 52, 365, 421]
+    assert parts[-1]["optimal"] == pytest.approx(33.0774, abs=6e-5)
+    assert parts[-1]["epsilon"] is None
 
 
 def test_false_shorthand_for_the_bound_is_called_false() -> None:
@@ -99,12 +99,12 @@ def test_false_shorthand_for_the_bound_is_called_false() -> None:
     assert "gives 150.9, which is wrong" in run("--epsilon", "1", "--reports", "206").stdout
 
 
-def test_what_one_person_answers_one_of_is_the_dearest() -> None:
-    found = rows("--part", "1x30", "--part", "0.5x365", "--part", "3:1e-9", "--parallel")
-    last = found[-1]
+def test_survey_costs_as_much_as_its_dearest_question() -> None:
+    parts = rows("--part", "1x30", "--part", "0.5x365", "--part", "3:1e-9", "--parallel")
+    last = parts[-1]
     assert last["part"] == "one of them"
     for name in ("sum", "sum_delta", "advanced", "optimal", "delta", "reports"):
-        assert last[name] == max(row[name] for row in found[:-1])
+        assert last[name] == max(row[name] for row in parts[:-1])
     assert "One of these parts" in run("--part", "1x30", "--part", "0.5x365", "--parallel").stdout
 
 
@@ -119,9 +119,9 @@ def test_deltas_of_reports_are_added() -> None:
 def test_without_a_delta_there_is_the_sum_alone() -> None:
     (row,) = rows("--epsilon", "1", "--reports", "365", "--delta", "0")
     assert (row["sum"], row["optimal"], row["advanced"], row["delta"]) == (365, 365, None, 0)
-    told = run("--epsilon", "1", "--reports", "365", "--delta", "0").stdout
-    assert "optimal" not in told
-    assert "shorthand" not in told
+    output = run("--epsilon", "1", "--reports", "365", "--delta", "0").stdout
+    assert "optimal" not in output
+    assert "shorthand" not in output
 
 
 def test_a_group_of_people_multiplies_the_loss() -> None:
@@ -133,8 +133,8 @@ def test_a_group_of_people_multiplies_the_loss() -> None:
 
 def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:
     """A year touches 53 weeks; permanent draws are charged for each value, up to the cap; other caps silence."""
-    found = {row["part"]: row for row in rows("--metrics", metrics)}
-    assert {name: row["reports"] for name, row in found.items()} == {
+    parts = {row["part"]: row for row in rows("--metrics", metrics)}
+    assert {name: row["reports"] for name, row in parts.items()} == {
         "theme": 365,
         "crash": 53,
         "plan": 3,
@@ -144,17 +144,17 @@ def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:
         "memory": 53,
         "together": 486,
     }
-    assert found["plan"]["sum"] == pytest.approx(6, abs=1e-9)
-    assert found["page"]["sum"] <= 9
-    assert found["together"]["sum"] == pytest.approx(365 + 26.5 + 6 + found["page"]["sum"] + 3 + 7 + 53, rel=1e-3)
-    assert found["together"]["optimal"] < 330
-    assert 0.9 * 53e-9 < found["together"]["sum_delta"] <= 53e-9
+    assert parts["plan"]["sum"] == pytest.approx(6, abs=1e-9)
+    assert parts["page"]["sum"] <= 9
+    assert parts["together"]["sum"] == pytest.approx(365 + 26.5 + 6 + parts["page"]["sum"] + 3 + 7 + 53, rel=1e-3)
+    assert parts["together"]["optimal"] < 330
+    assert 0.9 * 53e-9 < parts["together"]["sum_delta"] <= 53e-9
 
 
 def test_days_lie_in_as_many_weeks_as_a_calendar_allows(metrics: Path) -> None:
     for days, weeks in ((1, 1), (2, 2), (8, 2), (9, 3), (365, 53)):
-        found = {row["part"]: row["reports"] for row in rows("--metrics", metrics, "--days", f"{days}")}
-        assert (found["crash"], found["theme"]) == (weeks, days)
+        reports = {row["part"]: row["reports"] for row in rows("--metrics", metrics, "--days", f"{days}")}
+        assert (reports["crash"], reports["theme"]) == (weeks, days)
 
 
 def test_months_are_counted_as_a_calendar_has_them_and_weeks_since_first_use_as_they_are_listed(tmp_path: Path) -> None:
@@ -165,17 +165,17 @@ exported = {type = "boolean", of = "any", period = "month", epsilon = 1.0}
 kept = {type = "choice", values = ["0", "1", "4"], of = "weeks-since-first-use", period = "week", epsilon = 2.0}
 """)
     for days, months, weeks in ((1, 1, 1), (2, 2, 2), (29, 2, 3), (30, 3, 3), (365, 14, 3)):
-        found = {row["part"]: row["reports"] for row in rows("--metrics", path, "--days", f"{days}")}
-        assert (found["exported"], found["kept"]) == (months, weeks)
+        reports = {row["part"]: row["reports"] for row in rows("--metrics", path, "--days", f"{days}")}
+        assert (reports["exported"], reports["kept"]) == (months, weeks)
 
 
-def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path) -> None:
-    found = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
-    assert next(iter(found)) == "2x3"
-    assert [found[name]["reports"] for name in ("theme", "plan", "page", "rare")] == [2, 1, 1, 2]
-    told = run("--metrics", metrics).stdout
-    assert "only if its value is new: plan, page." in told
-    assert MEMOISATION in told
+def test_number_of_values_can_be_given_and_further_parts_added(metrics: Path) -> None:
+    parts = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
+    assert next(iter(parts)) == "2x3"
+    assert [parts[name]["reports"] for name in ("theme", "plan", "page", "rare")] == [2, 1, 1, 2]
+    output = run("--metrics", metrics).stdout
+    assert "only if its value is new: plan, page." in output
+    assert MEMOISATION in output
     assert MEMOISATION not in run("--epsilon", "1").stdout
 
 
@@ -184,7 +184,7 @@ def test_plot_of_extreme_epsilons_is_drawn(tmp_path: Path, extreme: str) -> None
     assert run(*extreme.split(), "--plot", tmp_path / "one.svg").exit_code == 0
 
 
-def test_extremes_have_bounds_in_order() -> None:
+def test_bounds_of_extreme_epsilons_are_in_order() -> None:
     for epsilon, reports, delta in product(("1e-4", "10"), ("1", "10000", "100000"), ("0", "1e-12", "1e-6", "0.5")):
         (row,) = rows("--epsilon", epsilon, "--reports", reports, "--delta", delta)
         assert 0 <= row["optimal"] <= row["sum"], (epsilon, reports, delta)

@@ -23,8 +23,8 @@ def column(folder: Path, answers: list[str], name: str = "job") -> DemoSurvey:
 
 
 @pytest.mark.usefixtures("_forked_collectors")
-def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
-    """Everything real: clients, HTTP, a collector process, its database. That no report is lost is what can fail."""
+def test_demo_counts_every_answer_of_real_clients_and_draws_a_chart(tmp_path: Path) -> None:
+    """Clients, HTTP, the collector process and its database are real. The test fails if a report is lost."""
     result = demo("--devices", "60", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert result.stdout.count(", 60 reports)") == 4
@@ -41,7 +41,7 @@ def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
 def test_odd_answers_are_counted_despite_do_not_track_and_leave_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What TOML, charts and terminals find special is an answer like any other. These devices are simulated."""
+    """Answers that are special in TOML, charts or terminals are counted like any other. The devices are simulated."""
     (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
@@ -71,7 +71,7 @@ def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
         pass
 
 
-def test_without_http_the_count_repeats_with_its_seed(tmp_path: Path) -> None:
+def test_demo_without_http_repeats_its_counts_with_the_seed(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("job\n" + "clerk\n" * 300 + "farmer\n" * 200)
     one, two = (demo("--input", path, "--column", "job", "--no-http", "--repeats", "3") for _ in "ab")
@@ -106,8 +106,8 @@ def test_families_are_mobile_by_name_and_versions_behind_the_newer_ones_of_their
 
 
 @pytest.mark.parametrize("high", [2.0, 64.0])
-def test_a_numbers_truth_is_that_of_answers_as_they_count(high: float) -> None:
-    """Devices without noise to speak of: the estimate is the truth, of clipped answers too."""
+def test_truth_of_a_number_is_that_of_clipped_answers(high: float) -> None:
+    """With almost no noise the estimate is the truth, also for clipped answers."""
     definition = f'[metrics.size]\ntype = "number"\nlow = 0\nhigh = {high}\nepsilon = 10\nunit = "kB"\n'
     people = tuple({"size": size} for size in [1.0] * 240 + [3.0] * 80 + [1000.0] * 80)
     survey = DemoSurvey(definition, parse_metrics(definition), people)

@@ -1,4 +1,4 @@
-"""The experiment of ``dither-sim error``: cells, laws and what a row says."""
+"""The experiment of ``dither-sim error``: cells, laws and rows."""
 
 import math
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def test_steps_are_taken_from_the_same_trials_and_the_projection_never_errs_more
 
 
 def test_rows_show_the_epsilon_spent_by_day() -> None:
-    """Memoisation bounds it; the error of a day does not depend on how many there were, but for the drift."""
+    """Memoisation bounds it. Apart from the drift, the error of a day does not depend on the number of days."""
     plan = replace(PLAN, names=("optimized-unary",), epsilons=(1.0,), days=40, repeats=1, source=replace(ZIPF, drift=1))
     fresh, lasting = sweep(plan), sweep(replace(plan, permanent_epsilon=2.0))
     assert [row["epsilon_spent"] for row in fresh] == pytest.approx(range(1, 41))
@@ -104,10 +104,10 @@ def test_rows_show_the_epsilon_spent_by_day() -> None:
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
+def test_errors_and_widths_are_those_of_theory(name: str) -> None:
     """Six standard errors: at 60 repeats Student's t is farther out with probability below 1.3e-7, in 16 tests.
 
-    The largest shares are estimated by few thousand users, and a binomial is not quite normal: a hundredth more.
+    Another hundredth is allowed, because few thousand users make a binomial that is not quite normal.
     """
     plan = replace(PLAN, names=(name,), epsilons=(1.0,), sizes=(32,), users=(20_000,), repeats=60, seed=5)
     (row,) = sweep(plan)
@@ -118,7 +118,7 @@ def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
     assert row["mse_theory"] >= row["mse_bound"] * (1 - 1e-12)
 
 
-def test_the_bound_is_that_of_the_field() -> None:
+def test_lower_bound_is_that_of_the_literature() -> None:
     """4e^ε/(e^ε-1)²/n for a value among many (Ye and Barg 2019); for two values the variance of a fair coin's lie."""
     assert 1e6 * least_mse(16_384, 1.0, 10**6) == pytest.approx(4 * math.e / (math.e - 1) ** 2, rel=2e-3)
     assert 1e6 * least_mse(2, 1.0, 10**6) == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
@@ -126,8 +126,8 @@ def test_the_bound_is_that_of_the_field() -> None:
 
 def test_open_domains_have_no_simple_theory_of_widths() -> None:
     population = ZIPF.population(4, 1000)
-    told = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
-    assert (told["l1_theory"], told["width_theory"]) == (None, None)
+    theory = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
+    assert (theory["l1_theory"], theory["width_theory"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_open_domains_have_no_simple_theory_of_widths() -> None:
     ],
     ids=["shares", "numbers", "selections"],
 )
-def test_a_file_that_counts_otherwise_is_another_sweep(plan: Accuracy, source: Callable[[list[int]], object]) -> None:
+def test_file_with_other_counts_belongs_to_another_sweep(plan: Accuracy, source: Callable[[list[int]], object]) -> None:
     one, again, other = (replace(plan, source=source(counts)) for counts in ([10, 20], [10, 20], [11, 19]))
     assert one.identity() == again.identity() != other.identity()
     assert one.identity() != replace(one, seed=1).identity()
@@ -180,7 +180,7 @@ def test_devices_err_as_theory_says(family: type[RandomizedResponse | SymmetricU
     errors = [run_trial(mechanism, population, seed, law="device")[0]["mse"] for seed in seeds]
     theory = predicted_mse(mechanism, population)
     assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors)
-    assert 6 * stats.sem(errors) < theory / 3  # narrow enough to tell, say, the variance of the other family
+    assert 6 * stats.sem(errors) < theory / 3  # narrow enough to exclude, say, the variance of the other family
 
 
 @pytest.mark.parametrize("law", ["joint", "marginal"])
@@ -222,8 +222,8 @@ def test_the_error_of_rappor_is_that_of_least_squares_to_first_order() -> None:
 
 @pytest.mark.parametrize("law", ["joint", "marginal"])
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_trial_asks_for_what_a_collector_would_tell(name: str, law: Law) -> None:
-    """Errors and intervals, which tests/simulations/test_coverage.py counts, are the same to the last bit."""
+def test_trial_computes_the_same_errors_and_intervals_as_a_collector(name: str, law: Law) -> None:
+    """Errors and intervals (counted in tests/simulations/test_coverage.py) are the same to the last bit."""
     population = Population.spread(numbered(40), zipf(40, 1.1), 3000)
     rng, mechanism = np.random.default_rng(np.random.SeedSequence(6)), named(name, 40, 1.0)
     if law == "marginal":
@@ -240,12 +240,12 @@ TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 
 
 def test_every_measure_of_known_errors_is_right() -> None:
-    told = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
-    assert told["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
-    assert told["l1"] == pytest.approx(0.4)
-    assert told["max_error"] == pytest.approx(0.2)
-    assert told["kl"] is None  # something was found where there is nothing
-    assert told["recall"] == 1.0
+    measures = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
+    assert measures["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
+    assert measures["l1"] == pytest.approx(0.4)
+    assert measures["max_error"] == pytest.approx(0.2)
+    assert measures["kl"] is None  # a share was estimated where there is none
+    assert measures["recall"] == 1.0
 
 
 def test_divergence_is_that_of_kullback_and_leibler() -> None:
@@ -256,7 +256,7 @@ def test_divergence_is_that_of_kullback_and_leibler() -> None:
 
 
 @pytest.mark.parametrize("frequency", [[0.5, 0.6, -0.1, 0.0], [0.5, 0.3, 0.3, 0.0], [0.5, 0.3, 0.1, 0.1]])
-def test_divergence_is_of_distributions_within_the_truths_support(frequency: list[float]) -> None:
+def test_divergence_is_none_outside_the_support_of_the_truth(frequency: list[float]) -> None:
     assert divergence(np.array(frequency), TRUTH) is None
 
 
@@ -266,7 +266,7 @@ def test_recall_counts_the_frequent_among_those_taken_for_frequent() -> None:
     assert recall(np.array([0.0, 0.9, 0.8, 0.1]), TRUTH, 99) == 1.0
 
 
-def test_ties_are_neither_luck_nor_order() -> None:
+def test_recall_with_ties_does_not_depend_on_the_order() -> None:
     # One place is sure and right; the other is taken by one of three that tie, of which one is right.
     assert recall(np.array([0.0, 0.9, 0.0, 0.0]), TRUTH, 2) == pytest.approx((1 + 1 / 3) / 2)
     # Values as frequent as the last that counts count as well.
@@ -274,9 +274,9 @@ def test_ties_are_neither_luck_nor_order() -> None:
 
 
 def test_intervals_are_counted_and_measured() -> None:
-    told = intervals(np.zeros(4), np.full(4, 0.4), TRUTH)
-    assert told["coverage"] == 0.75
-    assert told["width"] == pytest.approx(0.4)
+    measures = intervals(np.zeros(4), np.full(4, 0.4), TRUTH)
+    assert measures["coverage"] == 0.75
+    assert measures["width"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
     assert (rows[0]["mse_bound"] or 0) <= (rows[0]["mse_theory"] or 0) < 1.1 * (rows[0]["mse_bound"] or 0)
 
 
-def test_a_larger_epsilon_and_more_users_tell_more() -> None:
+def test_errors_fall_with_epsilon_and_with_users() -> None:
     """Over ten trials errors fall by a factor of 20 and more in theory: 1,000 times the users, and ε from 1 to 4."""
     few, many = (
         sweep(replace(PLAN, epsilons=(1.0,), repeats=10)),
@@ -66,8 +66,8 @@ def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
     path = tmp_path / "ages.csv"
     path.write_text("age,people\n10,30\n20,50\nunknown,5\n200,15\n")
     common = ("--mechanism", "dithered-response", "--epsilon", "8", "--repeats", "1", "--json", "--input", path)
-    told = run(*common, "--column", "age", "--weights", "people", "--low", "0", "--high", "100", "--quantile", "0.5")
-    rows = json.loads(told.stdout)
+    result = run(*common, "--column", "age", "--weights", "people", "--low", "0", "--high", "100", "--quantile", "0.5")
+    rows = json.loads(result.stdout)
     assert [row["what"] for row in rows] == ["mean", "distribution", "p50"]
     assert {row["users"] for row in rows} == {100}
     assert run(*common, "--column", "age").exit_code == 2
@@ -114,7 +114,7 @@ def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
 
 @pytest.mark.parametrize("kind", ["zero-inflated", "spikes"])
 def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> None:
-    """Of 120 means at 95%, fewer than 97 hold the truth with probability below 1e-7; quantiles are surer, likewise."""
+    """Fewer than 97 of 120 intervals contain the mean with probability below 1e-7; those of quantiles are wider."""
     assert stats.binom.cdf(96, 120, 0.95) < 1e-7
     mechanism = named_numeric("dithered-response", 1.0)
     outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
@@ -143,26 +143,26 @@ EVEN = np.array([0.5, *[1.0] * 63, 0.5]) / 64
     [(0.5, 16.00), (1, 3.886), (4, 0.105)],
 )
 def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, average: float) -> None:
-    """On [-1, 1]; of 41 to 81 answers and 161 to 221 scores, to three digits."""
+    """The published values are on [-1, 1], for 41 to 81 answers and 161 to 221 scores, to three digits."""
     assert 4 * least_variance(epsilon, EVEN) == pytest.approx(average, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name != "discrete-gaussian"])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
-    """But for the size of the programme: one in a thousand."""
+    """The tolerance of one in a thousand is for the size of the linear program."""
     mechanism = named_numeric(name, epsilon)
     assert float(mechanism.average_mean_variance) > 0.999 * least_variance(epsilon, EVEN)
 
 
 @pytest.mark.parametrize("point", [0, 20, 32])
-def test_of_people_who_all_agree_the_least_variance_is_at_most_the_worst(point: int) -> None:
-    """That is 3.991 on [-1, 1]; and not 0, because the mechanism must be right about others too."""
+def test_least_variance_of_one_shared_answer_is_at_most_the_worst(point: int) -> None:
+    """The worst is 3.991 on [-1, 1]. It is not 0, because the mechanism must be unbiased for other answers, too."""
     alone = np.eye(1, 65, point)[0]
     assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
 
 
-def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
+def test_expected_error_of_the_mean_includes_noise_and_sampling() -> None:
     """V + Var x: at ε = 1 with one step e/(e-1)² + 1/12 whatever the answers (64 phases: 1/12 less 1/(12·64²))."""
     mechanism, shares = named_numeric("dithered-response-mean", 1.0), NumberDistribution("beta").shares(65)
     mse, width = expected_numbers(mechanism, shares, 1000, 0.95)
@@ -173,7 +173,7 @@ def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
     assert spread_in(shares) == pytest.approx(2 * 5 / (49 * 8), rel=1e-2)
 
 
-def test_raw_shares_below_are_told_by_one_phase_alone() -> None:
+def test_raw_shares_below_a_point_use_the_reports_of_one_phase() -> None:
     """m = 1 and nobody above 0: σ = p in every phase, so d p(1-p)/(p-q)²/n at every cut."""
     mechanism, shares = named_numeric("dithered-response-mean", 1.0), np.eye(1, 65)[0]
     p = float(mechanism.p)

@@ -30,7 +30,7 @@ SMALL = ("--epsilon", "1", "--repeats", "2", "-n", "1000")
 run = partial(lab, "error --type selection")
 
 
-def test_a_billion_people_cost_no_more_and_tell_more() -> None:
+def test_a_billion_people_take_no_longer_and_have_smaller_errors() -> None:
     few, many = (sweep(replace(PLAN, names=("privset",), users=(users,), repeats=10)) for users in (10**3, 10**9))
     for one, other in zip(few, many, strict=True):
         assert other["mse"] < one["mse"] / 1000

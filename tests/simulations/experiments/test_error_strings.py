@@ -55,8 +55,10 @@ SHARES = zipf(200, 1.3) / zipf(200, 1.3).sum()
 QUESTION = DiscoveryQuestion("a-d", 6)
 
 
-def asked(discovery: bool, epsilon: float = 4.0) -> tuple[Mechanism, Population, DiscoveryQuestion | tuple[str, ...]]:
-    """Return a mechanism, the people and what is looked for."""
+def survey_of(
+    discovery: bool, epsilon: float = 4.0
+) -> tuple[Mechanism, Population, DiscoveryQuestion | tuple[str, ...]]:
+    """Return a mechanism, the people, and the strings to look for."""
     if not discovery:
         held = Population(HELD, apportion(SHARES, 10**12))
         return named(STRING_MECHANISMS[0], 0, epsilon), held, listed(HELD, 2_000)
@@ -79,8 +81,8 @@ def scored(
 
 @pytest.mark.parametrize("name", STRING_MECHANISMS)
 def test_frequent_strings_are_found_in_a_list(name: str) -> None:
-    """Of 3 trials: the 16 most frequent have 1% and more, many times the reach."""
-    _, people, sought = asked(False)
+    """In 3 trials the 16 most frequent strings have 1% and more, many times the smallest share that can be found."""
+    _, people, sought = survey_of(False)
     scores = [scored(named(name, 0, 4.0), people, sought, 10**6, seed) for seed in np.random.SeedSequence(3).spawn(3)]
     assert all(score["recall_16"] == 1 and score["f1"] > 0.85 for score in scores)
     assert np.mean([score["false"] for score in scores]) < 0.15
@@ -88,7 +90,7 @@ def test_frequent_strings_are_found_in_a_list(name: str) -> None:
 
 
 def test_frequent_strings_are_discovered() -> None:
-    mechanism, people, sought = asked(True)
+    mechanism, people, sought = survey_of(True)
     assert reach(mechanism, 10**6) < SHARES[15] / 2
     scores = [scored(mechanism, people, sought, 10**6, seed) for seed in np.random.SeedSequence(3).spawn(3)]
     assert all(score["recall_16"] == 1 for score in scores)
@@ -98,7 +100,7 @@ def test_frequent_strings_are_discovered() -> None:
 @pytest.mark.parametrize("law", ["joint", "device"])
 def test_trial_with_few_people_finds_no_string(law: Law) -> None:
     for discovery in (False, True):
-        one, again = (scored(*asked(discovery, 0.5), 20, np.random.SeedSequence(1), law) for _ in range(2))
+        one, again = (scored(*survey_of(discovery, 0.5), 20, np.random.SeedSequence(1), law) for _ in range(2))
         assert one["recall_8"] <= 0.25
         assert one == again, "a trial depends on its seed alone"
 
@@ -117,5 +119,5 @@ def test_scores_count_hits_ghosts_and_misses() -> None:
 
 def test_without_reports_nothing_is_found() -> None:
     for discovery in (False, True):
-        mechanism, _, sought = asked(discovery)
+        mechanism, _, sought = survey_of(discovery)
         assert found_in(mechanism, Tally.zero(mechanism), sought).labels == ()

@@ -44,7 +44,7 @@ def needed(plan: SharePlanner) -> int:
 
 
 def test_users_needed_are_those_of_the_worst_variance() -> None:
-    """Of two values a share of one half is the worst: z²/(4 error² (p-q)²) users, and a few more for whole counts."""
+    """For two values a share of one half is the worst: z²/(4 error² (p-q)²) users, and a few more for whole counts."""
     for epsilon, error in ((1.0, 0.01), (4.0, 0.03), (0.3, 0.05)):
         gap = math.tanh(epsilon / 2)
         normal = 1.959964**2 / (4 * error**2 * gap**2)
@@ -52,7 +52,7 @@ def test_users_needed_are_those_of_the_worst_variance() -> None:
 
 
 def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
-    """At ε = 4 and a share of 0.3 their interval reaches 11 points, whatever that of an absent value does."""
+    """At ε = 4 and a share of 0.3 the interval reaches 11 points, although that of an absent value is narrower."""
     for share in (None, 0.3):
         (row,) = (row for row in shares(4, 4.0, users=100, error=0.03, share=share).rows() if row["chosen"])
         assert not row["reached"]
@@ -63,7 +63,7 @@ def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
 @pytest.mark.parametrize("share", [None, 0.02, 0.6])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_the_interval_reaches_no_further_than_planned(share: float | None, confidence: float) -> None:
-    """By enumeration: in the confidence of surveys the truth is within the error, and the interval as narrow."""
+    """By enumeration, the promised part of surveys has the truth within the error, and an interval as narrow."""
     for mechanism in (RandomizedResponse.calibrate(2, 3.0), OptimizedUnary.calibrate(8, 1.0)):
         truth = worst_share(mechanism) if share is None else share
         p, q = float(mechanism.p), float(mechanism.q)
@@ -91,7 +91,7 @@ def test_candidates_are_those_of_the_choice_best_first() -> None:
     assert rows[0]["mechanism"] == chosen(shares(1000, budget=16))["mechanism"] == best
     assert rows[0]["fits"]
     assert not rows[1]["fits"]
-    others = [one.name for one in candidates(1000, 1.0) if one.name != best]
+    others = [candidate.name for candidate in candidates(1000, 1.0) if candidate.name != best]
     assert [row["mechanism"] for row in rows[1:]] == others
 
 
@@ -153,13 +153,13 @@ def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
     assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
 
 
-def test_a_question_must_make_sense() -> None:
+def test_plan_refuses_impossible_errors_and_confidences() -> None:
     for wrong in ({"error": 1.5}, {"confidence": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             shares(16, **wrong)
 
 
-def test_a_plan_leaves_room_for_intervals_that_chance_makes_wider() -> None:
+def test_plan_allows_for_intervals_that_are_wider_by_chance() -> None:
     """Of items, means and pairs: the error of estimates and the width of intervals are kept together.
 
     By its own normal law each is missed so seldom that both together are missed in at most 1 - confidence.
@@ -172,9 +172,9 @@ def test_a_plan_leaves_room_for_intervals_that_chance_makes_wider() -> None:
     people, rng = plan.needed(mechanism) or 0, np.random.default_rng(20261128)
     for _ in range(surveys):
         held = Population.drawn(("0", ""), np.array([0.5, 0.5]), people, rng)
-        found = estimate(mechanism, numbered(5), sample_tally(mechanism, held, rng), 0.8)
-        wide = found.high[0] - found.low[0] > 2 * plan.error
-        missed += bool(wide or abs(found.frequency[0] - 0.5) > plan.error)
+        result = estimate(mechanism, numbered(5), sample_tally(mechanism, held, rng), 0.8)
+        wide = result.high[0] - result.low[0] > 2 * plan.error
+        missed += bool(wide or abs(result.frequency[0] - 0.5) > plan.error)
     assert stats.binom.sf(missed - 1, surveys, 0.2) > 1e-6  # 122 were missed when each had its own 1 in 5
 
 
@@ -194,7 +194,7 @@ def test_surveys_are_as_precise_as_planned(kind: str) -> None:
 of_type = partial(lab, "plan --type")
 
 
-def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
+def test_a_million_people_discover_strings_of_two_percent() -> None:
     (row,) = json.loads(of_type("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
     assert row["margin"] == pytest.approx(0.0263, rel=0.01)
     assert row["reached"] is False, "1 % are wanted"
@@ -202,17 +202,17 @@ def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
     assert row["users_listed"] < row["users_needed"] / 3
 
 
-def test_the_users_needed_are_those_whose_reach_is_the_share() -> None:
+def test_planned_users_reach_the_wanted_share() -> None:
     (row,) = json.loads(of_type("string", "-k", "1000", "--epsilon", "2", "--share", "0.003", "--json").stdout)
     mechanism = named("projective-count-mean-sketch", 0, 2.0)
-    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are told"
+    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are printed"
     assert row["users_listed"] is None
 
 
-def test_hope_is_refused_in_words() -> None:
-    told = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
-    assert "Do not hope at ε = 1" in told
-    assert "shorter strings, fewer characters or a list" in told
+def test_plan_says_in_words_if_strings_cannot_be_found() -> None:
+    output = of_type("string", "--discover", "!-~/24", "-n", "1e6", "--epsilon", "1").stdout
+    assert "Do not hope at ε = 1" in output
+    assert "shorter strings, fewer characters or a list" in output
     assert "no string at all" in of_type("string", "--discover", "a-z/12", "-n", "100", "--epsilon", "1").stdout
     assert "Do not hope" not in of_type("string", "-k", "100", "-n", "1e8", "--epsilon", "1").stdout
 
@@ -272,7 +272,7 @@ def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_ta
     assert "100,000 users in each period fill a batch each period." in full
 
 
-def test_numbers_are_planned_too() -> None:
+def test_batches_of_number_reports_are_planned() -> None:
     (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
     assert row["least"] < row["users_local"] / 3
     assert row["local"] > 1

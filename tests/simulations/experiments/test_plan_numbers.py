@@ -42,7 +42,7 @@ def test_users_needed_of_a_mean_are_those_of_the_worst_variance(epsilon: float) 
 
 @pytest.mark.parametrize(("epsilon", "rank", "error"), [(1.0, 0.5, 0.08), (3.0, 0.95, 0.03)])
 def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned(epsilon: float, rank: float, error: float) -> None:
-    """In 95 of 100 surveys: P[Bin(40, 0.95) < 29] = 4e-7. A third of the users are too few."""
+    """This holds in 95 of 100 surveys: P[Bin(40, 0.95) < 29] = 4e-7. A third of the users are too few."""
     plan = number(epsilon, rank=rank, error=error)
     (mechanism,) = plan.mechanisms(epsilon)
     users, law, last = plan.needed(mechanism) or 0, law_of(mechanism), mechanism.size - 1
@@ -61,11 +61,11 @@ def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned(epsilon: flo
 
 
 def test_a_quantile_is_no_better_known_than_to_a_step_of_the_grid() -> None:
-    told = run("--aim", "p50", "--epsilon", "1", "--error", "0.005").stdout
-    assert "At ε = 1 no interval reaches less than ± 0.781 %" in told  # of 129 points
+    output = run("--aim", "p50", "--epsilon", "1", "--error", "0.005").stdout
+    assert "At ε = 1 no interval reaches less than ± 0.781 %" in output  # of 129 points
 
 
-def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
+def test_plan_shows_each_epsilon_with_both_kinds_of_steps() -> None:
     rows = json.loads(run("--epsilon", "1,2", "-n", "50000", "--json").stdout)
     assert [(row["asked"], row["mechanism"], row["steps"]) for row in rows] == [
         (1, "dithered-response", 2),
@@ -88,14 +88,14 @@ def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:
     """A coin of 1 in e + 1 lies: about σ(1-σ)/(p-q)² with σ = q + 0.95 (p-q), 37,211 users."""
     (row,) = number(rank=0.95, size=10).rows()
     assert row["users_threshold"] == pytest.approx(37_211, rel=0.03)
-    told = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
-    assert "type boolean" in told
-    assert "type choice" in told
+    output = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
+    assert "type boolean" in output
+    assert "type choice" in output
     assert "type choice" not in run("--aim", "p95", "--epsilon", "1", "-k", "17").stdout
     assert "type boolean" not in run("--epsilon", "1").stdout
 
 
-def test_a_permanent_part_is_planned_too() -> None:
+def test_plan_of_a_number_includes_a_permanent_part() -> None:
     (row, _) = json.loads(run("--epsilon", "1", "--permanent-epsilon", "2", "--json").stdout)
     assert 1.9 < row["epsilon_days"] <= row["epsilon_forever"] <= 2
     assert row["users_least"] is None

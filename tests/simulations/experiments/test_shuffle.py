@@ -1,4 +1,4 @@
-"""The command ``dither-sim shuffle``; its numbers are tested where they live."""
+"""The command ``dither-sim shuffle``; its bounds are tested in tests/server/analysis."""
 
 import math
 from fractions import Fraction
@@ -30,25 +30,25 @@ def test_the_table_has_both_bounds_the_attack_and_the_conditions() -> None:
 
 def test_shuffle_rows_agree_with_the_bounds_of_the_library() -> None:
     (row,) = rows("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--forged", "10%", "--batches", "7")
-    found = amplified(usual("randomized-response"), 4500, 1e-6)
-    assert (row["honest"], row["generic"], row["blanket"]) == (4500, found.generic, found.blanket)
-    assert (row["epsilon_after"], row["delta_after"]) == found.after(7)
-    assert row["attack"] <= row["best"] == found.best
+    bounds = amplified(usual("randomized-response"), 4500, 1e-6)
+    assert (row["honest"], row["generic"], row["blanket"]) == (4500, bounds.generic, bounds.blanket)
+    assert (row["epsilon_after"], row["delta_after"]) == bounds.after(7)
+    assert row["attack"] <= row["best"] == bounds.best
 
 
-def test_several_reports_of_one_device_in_a_batch_tell_more() -> None:
-    """As of a question of each day in a pool that waited for four."""
-    asked = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
-    (row,) = rows(*asked, "--batches", "2")
-    found = amplified(usual("randomized-response"), 5000, 1e-6, own=4)
-    assert (row["own"], row["best"], row["generic"], row["attack"]) == (4, found.best, found.generic, None)
-    assert (row["epsilon_after"], row["delta_after"]) == found.after(2)
+def test_several_reports_of_one_device_in_a_batch_cost_more() -> None:
+    """An example is a daily question whose pool waited for four days."""
+    options = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
+    (row,) = rows(*options, "--batches", "2")
+    bounds = amplified(usual("randomized-response"), 5000, 1e-6, own=4)
+    assert (row["own"], row["best"], row["generic"], row["attack"]) == (4, bounds.best, bounds.generic, None)
+    assert (row["epsilon_after"], row["delta_after"]) == bounds.after(2)
     assert row["best"] > 4 * amplified(usual("randomized-response"), 5000, 1e-6).best
-    assert "The bounds are for 4 reports of one device in a batch, all together." in run(*asked).stdout
-    assert "of one device in a batch" not in run(*asked[:-2]).stdout
+    assert "The bounds are for 4 reports of one device in a batch, all together." in run(*options).stdout
+    assert "of one device in a batch" not in run(*options[:-2]).stdout
 
 
-def test_what_has_no_amplification_says_why() -> None:
+def test_shuffle_says_why_there_is_no_amplification() -> None:
     result = run("--mechanism", "bit-flip", "--mechanism", "discrete-gaussian")
     assert "bit-flip: no amplification; reports of one device repeat its permanent draw" in result.stdout
     assert "discrete-gaussian: no amplification; it has a δ of its own" in result.stdout

@@ -20,8 +20,8 @@ def demo(*arguments: str | Path) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow  # starts Chromium; tests/js has the smoke test of the page, and test_demo.py that of the demo
-def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
-    """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once."""
+def test_demo_counts_the_report_of_every_visitor_once(tmp_path: Path) -> None:
+    """Chromium, the form, the other origin and the collector process are real. Each report is counted once."""
     packages()
     chromium()
     status, said, complaints = demo("--visitors", "12", "--jobs", "3", "--json", "--out", tmp_path)
@@ -33,7 +33,7 @@ def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
     assert (tmp_path / "tabs.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
+def test_visitor_that_cannot_report_is_an_error(tmp_path: Path) -> None:
     packages()
     survey = asked_on_the_page(2, 0)
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
@@ -43,7 +43,7 @@ def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
     assert done == []
 
 
-def test_what_cannot_be_compiled_is_an_error(tmp_path: Path) -> None:
+def test_definitions_that_cannot_be_compiled_are_an_error_of_the_visit(tmp_path: Path) -> None:
     (definition := tmp_path / "metrics.toml").write_text('[metrics.a]\ntype = "mood"\n')
     with served("node", "chromium") as page, pytest.raises(DitherError, match="mood"):
         page.visit(definition, "http://127.0.0.1:9", [], 1, int)
@@ -57,7 +57,7 @@ def programs(folder: Path, names: Sequence[str]) -> str:
     return str(folder)
 
 
-def test_all_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_names_every_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (checkout := tmp_path / "js").mkdir()
     with pytest.raises(ParameterError, match="checkout"):
         installed_programs(checkout)
@@ -71,7 +71,7 @@ def test_all_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         installed_programs(checkout)
 
 
-def test_the_page_asks_what_its_definitions_do() -> None:
+def test_page_of_the_demo_asks_the_questions_of_its_definitions() -> None:
     survey = asked_on_the_page(300, 1)
     form = (CHECKOUT / "demo" / "index.html").read_text(encoding="utf-8")
     assert len(survey.people) == 300

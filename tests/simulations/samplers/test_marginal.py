@@ -1,4 +1,4 @@
-"""The support of a value by itself."""
+"""The support of a single value."""
 
 import numpy as np
 import pytest
@@ -42,8 +42,8 @@ def test_marginal_tally_is_estimated_as_the_mechanisms_tally(name: str) -> None:
     population = Population.spread(numbered(64), zipf(64, 1.1), 10**9)
     alone = Marginal(whole=mechanism)
     tally = sample_support(mechanism, population, np.random.default_rng(6))
-    found = estimate(alone, population.labels, tally)
-    assert (np.abs(found.frequency - population.shares) < 7 * found.standard_error).all()
+    result = estimate(alone, population.labels, tally)
+    assert (np.abs(result.frequency - population.shares) < 7 * result.standard_error).all()
     assert alone.epsilon == mechanism.epsilon
     assert alone.variance(0.1) == mechanism.variance(0.1)
 

@@ -15,14 +15,14 @@ from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {
     **{f"{name} {epsilon:g}": named_numeric(name, epsilon) for name in NUMERIC for epsilon in (0.5, 4.0)},
-    "for ever": named_numeric("dithered-response", 1.0, 2.0),
+    "permanent": named_numeric("dithered-response", 1.0, 2.0),
     "many steps": DitheredResponse.calibrate(None, 10.0, steps=1023, resolution=2),
     "many phases": DitheredResponse.calibrate(None, 1.0, resolution=256),
 }
 
 
 def lopsided(mechanism: NumericMechanism, users: int) -> Population:
-    """A third at each end, and the rest the rarer the higher: some points have nobody."""
+    """A third of people at each end, the others rarer at higher points: some points have nobody."""
     weights = np.exp(-np.linspace(0, 40, mechanism.size))
     weights[[0, -1]] = weights.sum()
     return Population.spread(numbered(mechanism.size), weights, users)
@@ -45,8 +45,8 @@ def test_the_mean_score_is_where_theory_puts_it_at_any_scale(name: str) -> None:
             assert abs(law_of(mechanism).scores(tally).mean - truth) < 6.5 * (variance / users) ** 0.5, users
 
 
-def test_what_is_rare_at_the_end_of_a_law_is_as_rare_as_at_its_beginning() -> None:
-    """A float's 1 less all before would leave nothing of the last."""
+def test_conditional_probabilities_of_rare_values_are_exact_at_both_ends() -> None:
+    """Floating-point subtraction from 1 would lose the last probability."""
     tail = Fraction(1, 2**64)
     assert _conditional((tail, 1 - 2 * tail, tail)) == [2.0**-64, 1.0, 1.0]
     law = (Fraction(1, 2), Fraction(1, 2) - 3 * tail, tail, 2 * tail)

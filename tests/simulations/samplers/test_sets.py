@@ -27,11 +27,11 @@ LAWS: dict[str, SetLaw] = {
     "listed": SetList.of([0b000, 0b101, 0b010], 3, np.array([1.0, 3.0, 2.0])),
 }
 CASES = [(name, people) for name in MECHANISMS for people in LAWS if name.endswith("two") or people == "listed"]
-"""A window or a subset of two depends on how items hang together, so these are tried under every law."""
+"""A window or a subset of two depends on how items are correlated, so these are tried under every law."""
 
 
 def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
-    """The chance of each set, read off the chain."""
+    """Return the probability of each set, read from the chain."""
     chain, found = people.chain(), dict[int, float]()
     for item in range(1 << size):
         found[item] = 0.0
@@ -80,7 +80,7 @@ def test_counts_are_where_their_law_puts_them_at_any_scale(size: int, users: int
 
 @pytest.mark.parametrize("draws", DRAWS)
 def test_a_given_population_is_drawn_as_its_sets_are(draws: int) -> None:
-    """The weights of a list that are all on one set leave nothing to draw but the reports."""
+    """If all weight is on one set, only the reports are drawn at random."""
     mechanism = MECHANISMS["privset-of-two"]
     rng = np.random.default_rng(11)
     everyone = SetList.of([0b101], 3, np.ones(1))

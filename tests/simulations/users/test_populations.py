@@ -149,7 +149,7 @@ def test_made_up_strings_differ_and_are_always_the_same() -> None:
     assert len(made_up(100, "ab", 2)) == 4, "there are no more"
 
 
-def test_a_list_holds_what_people_hold_and_others() -> None:
+def test_list_of_candidates_holds_all_answers_and_others() -> None:
     candidates = listed(("x", "y"), 5)
     assert candidates[:2] == ("x", "y")
     assert len(set(candidates)) == 5

@@ -1,4 +1,4 @@
-"""Laws of sets, against all sets enumerated."""
+"""Laws of sets, compared with the enumeration of all sets."""
 
 from itertools import product
 
@@ -13,7 +13,7 @@ CHANCES = np.array([0.5, 0.3, 0.9, 0.1, 0.25])
 
 
 def all_sets(at_most: int) -> dict[tuple[int, ...], float]:
-    """The chance of each set of at most so many items."""
+    """Return the probability of each set of at most ``at_most`` items."""
     found = {
         bits: float(np.prod([chance if bit else 1 - chance for bit, chance in zip(bits, CHANCES, strict=True)]))
         for bits in product((0, 1), repeat=len(CHANCES))

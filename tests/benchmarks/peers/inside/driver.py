@@ -1,4 +1,4 @@
-"""Measure a library, in the same way for all; this runs inside the environment of the one that is measured."""
+"""Measure a library, in the same way for all; this runs inside the environment of the measured library."""
 
 import sys
 import time
@@ -15,13 +15,13 @@ from .protocol import FEW, Case, Finding, decode_case
 Floats = NDArray[np.float64]
 
 _MEMORY = 1 << 30
-"""Bytes of reports that are held at a time: a peer's aggregator wants them all."""
+"""Bytes of reports held at a time: the aggregator of another library needs them all."""
 
 _STEP = 8
 """The growth of trial runs."""
 
 _SMALL = 128
-"""Up to so many values several runs are made: one run's errors are too few and too dependent."""
+"""Maximum values for which several runs are made: one run has too few errors, and they are dependent."""
 
 
 class Estimates(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Literal
 Kind = Literal["error", "leak"]
 
 FEW = 5
-"""With at least so many runs, a standard error is taken over runs; with fewer, over the values of each run."""
+"""With at least this many runs, a standard error is taken over runs; with fewer, over the values of each run."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Finding:
     """Its standard error over the values, were they independent."""
     trained: list[dict[str, int]] = field(default_factory=list)
     judged: list[dict[str, int]] = field(default_factory=list)
-    """Of a leak: how often each feature was seen, for either input, while training and judging."""
+    """How often each feature was seen for either input of a leak, in training and in judging."""
     declared: float = 0.0
 
     def encode(self) -> str:
