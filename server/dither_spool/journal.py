@@ -81,7 +81,7 @@ class SpoolJournal:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sync_folder(folder)
         except OSError as error:
-            raise SpoolError(f"spool: {path} cannot be made ({error.strerror})") from None
+            raise SpoolError(f"spool: {path} cannot be created ({error.strerror})") from None
         return cls(path, descriptor)
 
     def append(self, uploads: Sequence[Upload], day: date) -> None:
