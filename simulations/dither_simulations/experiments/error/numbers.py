@@ -209,7 +209,7 @@ def _reach(epsilon: float) -> float:
 
 
 _FINE = 129
-"""Points of the population whose least error is computed, the same for every mechanism."""
+"""Points of the grid on which the least possible error is computed, the same for every mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
