@@ -21,7 +21,7 @@ _clients: list[Client] = []
 
 
 _stand_ins: list[tuple[Client, Callable[..., Client]]] = []
-"""Clients in the default client's place, as in tests, and what each puts in place of ``init``; the last one counts."""
+"""Clients that replace the default client in tests, each with its replacement of ``init``; the last one counts."""
 
 
 def _init(*arguments: Any, **named: Any) -> Client:

@@ -52,7 +52,7 @@ class _Work(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer."""
+        """Record the answer."""
 
     def _piece(self) -> Self:
         """Return an object for one call of a function."""
@@ -102,7 +102,7 @@ class Outcome(_Work):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer."""
+        """Record success or failure; record nothing if the work was interrupted."""
         if kind is None or issubclass(kind, Exception):
             self._record(self._metric, self._ok if kind is None else self._failed, **self._strata)
 
@@ -135,7 +135,7 @@ class Timer(_Work):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer."""
+        """Record the duration in seconds; record nothing if the work was interrupted."""
         end, who = self._clock(), self._who()
         begun = self._begun.get(who)
         if begun is None:  # it began in another thread or task, as in a fixture: take the last

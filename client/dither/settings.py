@@ -23,10 +23,10 @@ SPREAD = 300.0
 """Seconds over which departures are spread, unless the app says otherwise."""
 
 WAIT = 0.25
-"""The longest that an exit waits, in seconds, unless the app says otherwise."""
+"""Maximum seconds for which an exit waits for an upload, unless the app says otherwise."""
 
 EVERY = 300.0
-"""Seconds after a wait in vain during which no exit of a device waits, unless the app says otherwise."""
+"""Seconds after an unsuccessful wait during which no exit of a device waits, unless the app says otherwise."""
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here takes, and short enough for every clock and lock of the system."""
@@ -35,7 +35,7 @@ MOST_SECONDS = 366 * 86400.0
 def number(name: str, value: object) -> float:
     """Return ``value``; raise ParameterError unless it is a number other than NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(name, f"a value of type {type_name(value)}, where a number is wanted")
+        raise ParameterError(name, f"must be a number, not a value of type {type_name(value)}")
     if value != value:  # noqa: PLR0124 - true only for NaN; math.isnan refuses an integer of 400 digits
         raise ParameterError(name, "not a number (NaN)")
     return value
@@ -60,7 +60,7 @@ def epsilon_cap(name: str, value: object) -> float:
 def path(name: str, value: object) -> str | PathLike[str]:
     """Return ``value``; raise ParameterError unless it is a path."""
     if not isinstance(value, str | PathLike):
-        raise ParameterError(name, f"a value of type {type_name(value)}, where a path is wanted")
+        raise ParameterError(name, f"must be a path, not a value of type {type_name(value)}")
     return value
 
 
@@ -105,7 +105,7 @@ def _key(seal: object) -> SealKey:
     if isinstance(seal, SealKey):
         return seal
     if not isinstance(seal, str):
-        raise ParameterError("seal", f"a value of type {type_name(seal)}, where a key is wanted, such as x25519:…")
+        raise ParameterError("seal", f"must be a key such as x25519:…, not a value of type {type_name(seal)}")
     try:
         return SealKey.parse(seal)
     except ParameterError as error:
@@ -115,10 +115,10 @@ def _key(seal: object) -> SealKey:
 def strata_of(strata: object) -> Mapping[str, object]:
     """Return attributes by name; raise ParameterError for anything else."""
     if not isinstance(strata, Mapping):
-        raise ParameterError("strata", f"a value of type {type_name(strata)}, where attributes by name are wanted")
+        raise ParameterError("strata", f"must map attributes to values, not be a value of type {type_name(strata)}")
     for name in strata:
         if not isinstance(name, str):
-            raise ParameterError("strata", f"a name of type {type_name(name)}, where text is wanted")
+            raise ParameterError("strata", f"has a name of type {type_name(name)}; names must be text")
     return {str.__str__(name): value for name, value in strata.items()}  # a subclass may run code when it is compared
 
 

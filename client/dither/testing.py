@@ -58,7 +58,7 @@ class FakeCollector:
         self._defined.append(metrics)
 
     def send(self, body: bytes) -> Answer:
-        """Take one upload."""
+        """Receive one upload."""
         self.bodies.append(body)
         answer = self.answers.pop(0) if self.answers else OSError("down") if self.down else self._ingest(body)
         if isinstance(answer, OSError):
@@ -119,7 +119,7 @@ class Telemetry(Client):
         self._known = set(self._own)
         self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, ClientCore]] = []
-        """The clients that it replaces, with their original cores."""
+        """The clients that this one replaces, with their original cores."""
         arguments = _harmless("tests", today=today, collector=self.collector)
         _make(self, self._own, strata=strata, **arguments)
         self._listen(self._core)
@@ -233,12 +233,12 @@ _make = Client.__init__
 
 
 def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Return the metrics so that none has to wait for its survey to draw it."""
+    """Return the metrics without ``one_of``, so that each of them is asked."""
     return {name: metric if metric.survey is None else replace(metric, survey=None) for name, metric in metrics.items()}
 
 
 def _unsealed(metrics: object, seal: object = None) -> Mapping[str, Metric]:
-    """Return metrics, or those of a file, without the key that they or a client have; a mistake in it is reported."""
+    """Return metrics, or those of a file, without their seal key. Raises ParameterError for an invalid key."""
     if isinstance(metrics, Mapping):
         metrics = {name: getattr(metric, "whole", metric) for name, metric in metrics.items()}
     read = sealed_for(seal, metrics_of(metrics, load_metrics))
@@ -253,7 +253,7 @@ def _harmless(
     strict: bool = True,
     today: Callable[[], date] | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of a client that reaches neither disk nor network, nor anybody's choice."""
+    """Return the arguments of a client that touches neither the disk, nor the network, nor the user's choice."""
     surroundings = {"state": MemoryState(mode), "transport": collector, "environ": {}, "policy": None}
     return {"endpoint": "", "app": app, "strict": strict, "background": False, "today": today, **surroundings}
 

@@ -38,11 +38,11 @@ _AT_MOST = 60.0
 """Minimum seconds between two requests to the collector, whatever unknown pools strangers name."""
 
 _OTHER_SUITE = frozenset(suite.overhead - other.overhead for suite, other in permutations(SUITES.values(), 2))
-"""By how many bytes a row is longer if it is sealed for a key of another kind."""
+"""Differences of length, in bytes, between the same row sealed for keys of two kinds."""
 
 
 class TroubleError(DitherError):
-    """The collector cannot be reached, or accepts nothing now; ``after`` is its Retry-After in seconds."""
+    """The collector cannot be reached, or is unavailable; ``after`` is its Retry-After in seconds."""
 
     def __init__(self, message: str, after: int | None = None) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class TroubleError(DitherError):
 
 
 class RejectedError(DitherError):
-    """The collector rejects this, and would not accept it soon."""
+    """The collector rejects a request, and would reject it again if it were repeated soon."""
 
 
 class CollectorClient:
@@ -163,7 +163,9 @@ class Pools:
         self._store.list_pools(*self._collector.listing())
         self._read()
         if not self._known:
-            raise RejectedError("it lists no pool: nothing in its metrics.toml is sealed, or its key file is elsewhere")
+            raise RejectedError(
+                "the collector lists no pool: nothing in its metrics.toml is sealed, or its key file is elsewhere"
+            )
 
     def _read(self) -> None:
         self._known = self._store.pools()

@@ -26,7 +26,7 @@ TROUBLE = "trouble"
 """The store's key of the last trouble; empty if there is none."""
 
 _LARGEST_BODY = 1 << 24
-"""Bytes of a body, whatever the collector would take: it is held in memory."""
+"""Maximum bytes of a body, even if the collector accepts more, because it is held in memory."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Posted:
 
 
 class Rounds:
-    """The steps of a round. ``goes_on`` is asked before each body whether to post it."""
+    """The steps of a forwarding round. ``goes_on`` is called before each body; False stops posting."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Rounds:
         self._store.forget_digests(today - timedelta(days=self._config.horizon))
 
     def _today(self) -> date:
-        """Return the day of the relay's own calendar, which no clock that jumps moves."""
+        """Return the day of the relay's own calendar, which a jump of the clock does not change."""
         return self._store.day or self._config.today()
 
 

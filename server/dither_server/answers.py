@@ -27,7 +27,7 @@ _LARGEST = 1 << 26
 """Maximum bytes of an answer."""
 
 _SHOWN = 200
-"""Maximum characters that are repeated of a server's own words."""
+"""Maximum characters of a server's message that are quoted in an error."""
 
 
 class AnswersError(DitherError):
@@ -101,7 +101,7 @@ class RemoteMetrics(Mapping[str, "RemoteMetric"]):
 
 
 def _pairs(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield the parameters that an argument stands for."""
+    """Yield the query parameters of the URL for one keyword argument."""
     if value is None:
         return
     if name == "strata" and isinstance(value, Mapping):
@@ -146,7 +146,7 @@ class RemoteMetric:
         return [RemoteEstimate.of(one) for one in (answer if isinstance(answer, list) else [answer])]
 
     def trend(self, **parameters: object) -> "RemoteTrend":
-        """Return the metric over days, or weeks (``step="week"``)."""
+        """Return the trend of the metric over days, or weeks (``step="week"``)."""
         answer = self._ask("trend", parameters)
         steps = answer["steps"]
         records = [
@@ -169,7 +169,7 @@ class RemoteMetric:
 
 @dataclass(frozen=True)
 class RemoteTable:
-    """An answer: ``about`` is the whole of it as JSON, ``records`` are its rows, with the same keys each."""
+    """A table: ``about`` is the complete answer as JSON, and ``records`` are its rows, which all have the same keys."""
 
     about: Mapping[str, Any] = field(repr=False)
     records: Sequence[Mapping[str, Any]]
@@ -183,7 +183,7 @@ class RemoteTable:
         return frame.assign(**days)
 
     def to_arrow(self) -> Any:
-        """Return the rows as a ``pyarrow.Table``; days are dates, and a column without any number is one of floats."""
+        """Return the rows as a ``pyarrow.Table``; days are dates, and a column of nulls has the type float."""
         import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: PLC0415 - only if called
 
         table = pyarrow.Table.from_pylist([dict(row) for row in self.records])

@@ -31,7 +31,10 @@ _log = logging.getLogger(__name__)
 
 
 class Collector(Served):
-    """The parts that run behind the routes. Raises ParameterError or StoreError for a configuration it cannot use."""
+    """A collector: the store, threads and limits that the routes use.
+
+    Raises ParameterError or StoreError for a configuration that it cannot use.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = self.limits = config

@@ -80,7 +80,7 @@ def signs_of_another(environ: WSGIEnvironment) -> list[str]:
 
 
 NO_LOCAL_HOSTS = LocalHosts()
-"""Nothing is local, for a server that does not know where it listens."""
+"""No host is local: for a server that does not know the address at which it listens."""
 
 
 @lru_cache(maxsize=1024)

@@ -36,7 +36,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self, limiter: ConnectionLimiter, handler: _Handler, buffer: memoryview, body_limit: int, group: str
     ) -> None:
-        """Belong to a limiter, in which the peer's address has a slot of ``group``."""
+        """Use a slot of ``group`` in ``limiter``, which was acquired for the peer's address."""
         self.peer = ""
         self.here = ("", 0)
         self.held = 0
@@ -59,7 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._served is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
+        """Set up the connection, and start waiting for a request."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(0)  # to know about every byte that the peer has not taken
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
@@ -144,12 +144,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Cut the connection, and free what is held at once: many may be cut in one iteration of the loop."""
+        """Abort the connection, and free its memory at once: many may be aborted in one iteration of the loop."""
         self._parser.close()
         self._transport.abort()
 
     def expire(self) -> None:
-        """Cut a connection that has waited too long, with an answer if it has begun a request."""
+        """Close a connection that has waited too long, with an answer if it has begun a request."""
         if self._parser.is_partial and self._served is None and self._flows.is_set():
             self._write(self._handler.refusal(HTTPStatus.REQUEST_TIMEOUT, *self._parser.refused))
         if self._flows.is_set():
@@ -165,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._unsent += len(data)
 
     def _account(self) -> None:
-        """Count the held bytes; give way if no other connection does, with an answer if the peer can still get one."""
+        """Count the buffered bytes. If memory is short and no other connection is closed for it, close this one."""
         held = self._parser.held + self._unsent
         if held == self.held or self._limiter.hold(self, held):
             return

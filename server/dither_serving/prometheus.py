@@ -33,7 +33,7 @@ processor.
 """
 
 _AGAIN = 60.0
-"""A failed reading is repeated after this many seconds, because it spent the time waiting, not working."""
+"""Seconds after which a failed reading is repeated; it cost waiting, not work, so its duration does not matter."""
 
 _PATIENCE = 30.0
 """Seconds after which an unfinished reading counts as failed: a network may delay it for long."""
@@ -93,7 +93,7 @@ class ServerNumbers:
         self._waiting.set(batches)
 
     def oldest(self, since: float | None) -> None:
-        """Set since when, by the monotonic clock, the oldest uncommitted batch has waited; None if none waits."""
+        """Set the arrival of the oldest uncommitted batch, by the monotonic clock; None if no batch waits."""
         self._oldest.set(math.inf if since is None else since)
 
     def unread(self, status: int) -> None:
@@ -129,7 +129,7 @@ class ServerNumbers:
             yield self._aged(family) if family.name == _OLDEST else _timeless(family)
 
     def _aged(self, times: Family) -> Family:
-        """Return the age of what has waited longest, of the times that the living processes report."""
+        """Return the age of the oldest uncommitted batch, from the times that the living processes report."""
         waiting = [sample.value for sample in times.samples if _lives(sample.labels.get("pid"))]
         aged = Family(times.name, times.documentation, "gauge")
         aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
@@ -137,19 +137,19 @@ class ServerNumbers:
 
 
 class _Scrape:
-    """The families of one scrape, in the form that the library wants."""
+    """The metric families of one scrape, as a collector of prometheus_client."""
 
     def __init__(self, families: Callable[[], Iterable[Family]], more: Iterable[Family]) -> None:
         self._families = families
         self._more = more
 
     def collect(self) -> Iterator[Family]:
-        """Yield everything."""
+        """Yield all metric families."""
         yield from self._families()
         yield from self._more
 
     def describe(self) -> Iterable[Family]:
-        """Return nothing: names are not compared."""
+        """Return no names, so that prometheus_client does not check for duplicates."""
         return ()
 
 
@@ -184,9 +184,9 @@ def gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
 
 
 class CachedReading(Generic[T]):
-    """A cached value of ``read``, for many threads. One of them reads; the others get the value from before.
+    """A cache of the result of ``read``. One thread refreshes it while the others get the previous value.
 
-    ``of`` names it in the log, where a failure is noted once until it passes.
+    ``of`` names it in the log; a failure is logged once until a read succeeds.
     """
 
     def __init__(self, of: str, read: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:

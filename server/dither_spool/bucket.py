@@ -76,7 +76,7 @@ def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
 
 
 def _mark(found: Booleans, keys: Keys, others: Keys) -> None:
-    """Set ``found`` for each of the keys that is among others; both ascend, and the keys are distinct.
+    """Set ``found`` for each key that is among ``others``; both ascend, and the keys are distinct.
 
     The smaller array is looked up in the larger, so neither large files nor many small ones cost much.
     """
@@ -100,7 +100,7 @@ def _are_sound(records: Records, mechanisms: Mapping[bytes, Mechanism]) -> Boole
 
 
 def _are_readable(records: Records, mechanism: Mechanism) -> Booleans:
-    """Return the same for records of one version with complete rows: parse all at once, or halves if that fails."""
+    """Return ``_are_sound`` of complete rows of one version. All are parsed at once, or in halves if that fails."""
     try:
         parsed(mechanism, records.rows())
     except WireError:

@@ -27,7 +27,7 @@ from .workers import Map, here
 
 
 class FoldStep(IntEnum):
-    """The step that was just done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
+    """The step that was just completed. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
 
     LISTED = auto()
     """The manifest names the segments of the run."""
@@ -172,7 +172,7 @@ class Folding:
             self.after(FoldStep.REMEMBERED)
 
     def _heads(self, segments: Iterable[str]) -> "_Heads":
-        """Read the heads of some segments; raise SpoolError for a version that the database does not know."""
+        """Read the headers of some segments; raise SpoolError for a version that the database does not know."""
         names = {version: name for name, version in self.store.definitions.registered()}
         heads = _Heads({}, {})
         for name in segments:
@@ -194,7 +194,7 @@ class Folding:
         return [_Task(self.blobs, filled, bucket, heads.mechanisms)] if filled else []
 
     def _require_young(self, manifest: Manifest) -> None:
-        """Raise SpoolError for a run so old that the database would have forgotten it if it had been finished."""
+        """Raise SpoolError for a run older than the horizon: the database may have forgotten that it finished."""
         now = self.now()
         if manifest.begun.date() < now.date() - self.horizon:
             where = f"{self.blobs}/{RUNS}/{manifest.name}"

@@ -60,10 +60,10 @@ _WIDTHS = (16, 8, 1, 4)
 
 
 class SpoolJournal:
-    """A file that this process holds. Each method raises SpoolError, which names the file, if it fails."""
+    """An open journal, locked by this process. Each method raises SpoolError, which names the file, if it fails."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        """Take a file that is open and locked; see ``create`` and ``abandoned``."""
+        """Wrap a file that is open and locked; see ``create`` and ``abandoned``."""
         self.path = path
         self.size = 0
         self.usable = True
@@ -72,7 +72,7 @@ class SpoolJournal:
 
     @classmethod
     def create(cls, folder: Path) -> "SpoolJournal":
-        """Make a journal in a folder, durably, and hold it."""
+        """Create a journal in a folder, durably, and lock it."""
         path = folder / f"{secrets.token_hex(16)}{JOURNAL}"
         try:
             make_folder(folder)
@@ -81,7 +81,7 @@ class SpoolJournal:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sync_folder(folder)
         except OSError as error:
-            raise SpoolError(f"spool: {path} cannot be made ({error.strerror})") from None
+            raise SpoolError(f"spool: {path} cannot be created ({error.strerror})") from None
         return cls(path, descriptor)
 
     def append(self, uploads: Sequence[Upload], day: date) -> None:
@@ -137,7 +137,7 @@ class SpoolJournal:
         _log.error("a journal was damaged: %s; see %s", message, notice)
 
     def _truncate(self) -> None:
-        """Remove what was written of batches that failed."""
+        """Truncate the file to the last complete group, after a batch could not be written."""
         try:
             os.ftruncate(self._descriptor, self.size)
         except OSError:
@@ -196,7 +196,7 @@ class _Decoded(NamedTuple):
 
 
 def encode_group(mark: bytes, uploads: Sequence[Upload], day: date) -> bytes:
-    """Return uploads that came on a day as a group."""
+    """Return the group that encodes the uploads of one day."""
     body = b"".join(
         (
             _BODY.pack(len(uploads), number_of(day)),
@@ -211,7 +211,7 @@ def encode_group(mark: bytes, uploads: Sequence[Upload], day: date) -> bytes:
 
 
 def decode_groups(mark: bytes, content: bytes) -> _Decoded:
-    """Return all that can be read of a journal."""
+    """Return the readable part of a journal."""
     bodies: list[memoryview] = []
     start, damaged = 0, 0
     while (group := _next_group(mark, content, start)) is not None:

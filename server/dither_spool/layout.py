@@ -37,7 +37,7 @@ _PAGE = 4096
 
 
 class Backlog(NamedTuple):
-    """What waits in a spool: bytes of journals, segments, damaged files or notices of them; and the free bytes."""
+    """The bytes of journals, the segments, the damaged files (or notices of them) in a spool, and the free bytes."""
 
     open_bytes: int
     segments: int
@@ -73,12 +73,12 @@ class SpoolLayout(NamedTuple):
         return cls(blobs, blobs.folder / "open")
 
     def make(self) -> None:
-        """Make the folder of journals, and check that the blob store can be reached."""
+        """Create the folder of journals, and check that the blob store can be reached."""
         self.blobs.names(SEGMENTS)
         try:
             make_folder(self.journals)
         except OSError as error:
-            raise SpoolError(f"spool: {self.journals} cannot be made ({error.strerror})") from None
+            raise SpoolError(f"spool: {self.journals} cannot be created ({error.strerror})") from None
 
     def close_abandoned(self) -> int:
         """Make segments of the journals of dead processes; return how many batches these held."""
@@ -122,7 +122,7 @@ class SpoolLayout(NamedTuple):
             raise SpoolError(f"spool: {full}, {message}, or make room")
 
     def backlog(self) -> Backlog:
-        """Return what waits in the spool."""
+        """Return the backlog of the spool."""
         sizes, damaged = [], 0
         try:
             for entry in os.scandir(self.journals):

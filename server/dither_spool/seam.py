@@ -1,4 +1,4 @@
-"""What the collector and its commands ask of the spool, as ``dither_server.store.sink`` declares it."""
+"""The functions of the spool that the collector and its commands call, declared in ``dither_server.store.sink``."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ _PAUSES = 2
 
 
 def check(config: Config) -> None:
-    """Raise ParameterError if there can be no spool where the configuration says."""
+    """Raise ParameterError if there can be no spool at the configured place."""
     _layout(config)
 
 
@@ -41,13 +41,13 @@ def open_sink(config: Config, store: Store) -> Sink:
 
 
 def describe(config: Config) -> str:
-    """Return where the spool is, for the start of a collector."""
+    """Return a sentence on where the spool is, which a collector prints at its start."""
     layout = _layout(config)
     return f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts them"
 
 
 def findings_of_configuration(config: Config, database: str | None) -> Iterator[CheckResult]:
-    """Yield the owner of the spool, and how full it is. Below some load a spool is only a delay."""
+    """Yield findings about the owner of the spool, and about its free space."""
     layout = _layout(config)
     try:
         require_owner(layout.blobs, database)
@@ -78,7 +78,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
 
 
 def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[CheckResult]:
-    """Yield when the last fold began, and whether segments wait too long for the next. Raises StoreError."""
+    """Yield findings about the last fold, and about segments that wait too long for the next. Raises StoreError."""
     up_to, waiting = store.folds.up_to(), _segments(config)
     age = None if up_to is None else (now or datetime.now(UTC)) - up_to
     last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"
@@ -90,7 +90,7 @@ def findings_of_folds(config: Config, store: Store, now: datetime | None = None)
 
 
 def findings(config: Config) -> Iterator[CheckResult]:
-    """Yield what is found in the folder of journals."""
+    """Yield findings about the folder of journals."""
     layout = _layout(config)
     if not layout.journals.is_dir():
         yield ok("spool", f"{layout.journals} is made when a collector starts")

@@ -1,7 +1,7 @@
 """A segment: a file of batches sorted by id, from which one bucket can be read separately.
 
-The head names the versions and locates the buckets. A bucket is the ids, then the short columns, compressed, then the
-rows. Integers are little-endian. The head and each bucket have a CRC-32.
+The header names the versions and locates the buckets. A bucket is the ids, then the short columns, compressed, then the
+rows. Integers are little-endian. The header and each bucket have a CRC-32.
 
 A batch takes 17.1 bytes with a report of one byte, 32.1 with one of 16. Parquet, with a row group per bucket, took 2.8
 to 11 times as long to write.
@@ -30,17 +30,17 @@ _MAGIC = b"dither\x00\x01"
 """The magic bytes of segment format 1."""
 
 _FRONT = struct.Struct("<8sII")
-"""The magic, the bytes of the head that follow, and their checksum."""
+"""The magic bytes, the length of the header that follows, and its checksum."""
 
 _BUCKET = np.dtype([("start", "<u8"), ("size", "<u8"), ("count", "<u4"), ("packed", "<u4"), ("checksum", "<u4")])
-"""Where a bucket starts after the head, its bytes, its records, the bytes of its compressed part, and its checksum."""
+"""The offset of a bucket after the header, its bytes, records, bytes of the compressed part, and checksum."""
 
 _SHORT: tuple[np.dtype[Any], ...] = np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4")
 """The compressed columns: version, day, stratum, length."""
 
 
 def is_segment(name: str) -> bool:
-    """Return whether a file has the name of a segment; others in their folder are not ours."""
+    """Return whether a file name is that of a segment; other files in the folder are not ours."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -69,9 +69,9 @@ def write_segment(records: Records) -> bytes:
 class Segment:
     """A segment in an open file, which the caller closes.
 
-    ``versions`` are 8 bytes each; ``counts`` and ``sizes`` are the records and the bytes of each bucket. Raises
-    DamagedError, which names the file, if the head is damaged, and ``bucket`` if the bucket is; SpoolError if the file
-    cannot be read.
+    ``versions`` are 8 bytes each; ``counts`` and ``sizes`` are the numbers of records and of bytes of each bucket. The
+    constructor raises DamagedError, which names the file, if the header is damaged, and ``bucket`` raises it if that
+    bucket is damaged. Both raise SpoolError if the file cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -91,7 +91,7 @@ class Segment:
         self.sizes: list[int] = self._table["size"].tolist()
 
     def bucket(self, number: int) -> Records:
-        """Return the records whose id begins with a byte."""
+        """Return the records of a bucket: those whose id begins with the byte ``number``."""
         start, size, count, packed, checksum = (int(self._table[name][number]) for name in _BUCKET.names or ())
         part = self._read(self._start + start, size)
         end = 16 * count + packed

@@ -25,13 +25,13 @@ domain, the value's UTF-8 bytes."""
 
 
 class Encoded(NamedTuple):
-    """An answer as the mechanism takes it."""
+    """An answer encoded as the item that a mechanism randomizes."""
 
     item: Item
     outside: bool = False
-    """Whether it is outside the domain, and so goes to the catch-all label."""
+    """Whether the answer is outside the domain, and so is reported under the catch-all label."""
     mistake: bool = False
-    """Whether the object cannot be an answer."""
+    """Whether the recorded object cannot be an answer."""
     rest: int | None = None
     """For a number between two points, how far it is from the lower one, ``item``, to the next, in 2^-64 steps."""
 

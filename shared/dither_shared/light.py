@@ -175,7 +175,7 @@ else:
             return super().__new__(meta, name, bases, {"__slots__": ()} | own)
 
     class NamedTuple(tuple, metaclass=_Fields):
-        """A tuple with named fields, as that of ``typing``."""
+        """A tuple with named fields, like ``typing.NamedTuple``."""
 
         def __new__(cls, *given, **named):  # noqa: D102 - as its fields are
             if named or len(given) != cls._count:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dither_shared.standard_output import written_whole
 
 _ASKED = "DITHER_SIM_UVX"
-"""Set after uvx was asked for the extra: if something is still missing then, asking again would never end."""
+"""Environment variable that is set for the run under uvx, so that a package still missing there does not loop."""
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
-    """Return the command by which uvx runs a program of this distribution with the extra; None without uvx."""
+    """Return the uvx command that runs a program of this distribution with the extra; empty if uvx does not run us."""
     if "UV" not in environ or "UV_RUN_RECURSION_DEPTH" in environ or _ASKED in environ:  # `uv run` sets the second
         return []
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -41,7 +41,7 @@ def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
 
 
 def _origin() -> str:
-    """Return the end of a requirement that installs this distribution: a folder, an archive, a commit or a version."""
+    """Return the version specifier or the direct reference (a folder, archive or commit) of this distribution."""
     from importlib.metadata import distribution  # noqa: PLC0415 - help would wait for it
 
     this = distribution("dither")

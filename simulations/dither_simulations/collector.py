@@ -56,7 +56,7 @@ class Access(NamedTuple):
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that it ends a collector, too."""
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that the collector of a context is ended, too."""
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
         sys.exit(128 + signal.SIGTERM)
@@ -102,7 +102,7 @@ def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> 
 def fetch(collector: Access, path: str) -> dict[str, Any]:
     """Return the JSON at a path of the collector's API.
 
-    Raises CollectorError if there is no answer, or another.
+    Raises CollectorError if there is no answer, or if it is an error or not the JSON of a collector.
     """
     return _answer(collector, path, *_got(collector, path))
 

@@ -83,7 +83,7 @@ def named(
 def named_selection(
     name: str, size: int, at_most: int | None, epsilon: float, permanent_epsilon: float | None = None
 ) -> Mechanism:
-    """Return the mechanism of sets of that name (of ``SELECTIONS``), or the coin of one item, at ε/d."""
+    """Return the mechanism of that name (of ``SELECTIONS``); for ``PER_ITEM``, the one of a single item, at ε/d."""
     if name == PER_ITEM:
         forever = None if permanent_epsilon is None else permanent_epsilon / size
         return MECHANISMS["randomized-response"].configure(

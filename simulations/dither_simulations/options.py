@@ -73,7 +73,7 @@ def with_options(command: Callable[..., None], options: Iterable[Callable[..., A
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """Read a number of users, also as 1e9 or 10^9: an option's callback. Refuse 5.000, which many read as 5000."""
+    """Option callback: parse a number of users, also 1e9 or 10^9, but not 5.000, which many read as 5000."""
     if text is None:
         return None
     if _THOUSANDS.fullmatch(text):
@@ -94,7 +94,7 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 
 
 def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """Read one or more numbers of users, with commas between them, or LOW:HIGH:COUNT: an option's callback.
+    """Option callback: parse comma-separated numbers of users, or LOW:HIGH:COUNT.
 
     LOW:HIGH:COUNT gives COUNT numbers, evenly spaced on a log scale, rounded to whole users.
     """
@@ -132,10 +132,10 @@ def _whole_numbers(low: int, high: int, example: str) -> _Callback:
 
 
 sizes_of = _whole_numbers(2, MAX_SIZE, ", such as 16,128")
-"""Reads numbers of values."""
+"""Option callback for numbers of values."""
 
 reports_of = _whole_numbers(1, 10_000, "")
-"""Reads numbers of reports, or of days."""
+"""Option callback for numbers of reports, or of days."""
 
 
 def _number(low: float, high: float, what: str, *, many: bool = False) -> _Callback:
@@ -166,11 +166,11 @@ shares_of = _number(0, 1, "a number strictly between 0 and 1", many=True)
 confidence_of = _number(
     math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1), f"a number {CONFIDENCES}"
 )
-"""Reads a confidence level for which intervals exist."""
+"""Option callback for a confidence level for which intervals exist."""
 
 
 def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Read numbers with commas between them, or none: an option's callback."""
+    """Option callback: parse a comma-separated list of numbers, which may be empty."""
     try:
         return tuple(float(part) for part in text.split(",")) if text else ()
     except ValueError:
@@ -178,7 +178,7 @@ def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, evenly spaced on a log scale: an option's callback."""
+    """Option callback: parse a list of ε, or LOW:HIGH:COUNT for COUNT of them, evenly spaced on a log scale."""
     ends, colon, count = (_GRID if text == "grid" else text).rpartition(":")
     try:
         numbers = [float(part) for part in (ends.split(":") if colon else text.split(","))]
@@ -230,7 +230,7 @@ def mechanism_option(names: Sequence[str], about: str) -> Callable[..., Any]:
 
 
 def once(_: click.Context, _parameter: click.Parameter, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return each value of a repeatable option once, in the order given: an option's callback."""
+    """Option callback: return each value of a repeatable option once, in the order given."""
     return tuple(dict.fromkeys(values))
 
 

@@ -141,21 +141,21 @@ def _plain(at: float) -> str:
 
 
 def look_of(number: int) -> tuple[str, str]:
-    """Return the colour and the marker of a line; no two of the first 77 share both."""
+    """Return the colour and the marker of the line with this number; no two of the first 77 have both in common."""
     return COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
 
 
 def breakable(name: str) -> str:
-    """Return a name whose hyphens are spaces, at which it may be broken."""
+    """Return a name with its hyphens replaced by spaces, so that it can be wrapped."""
     return name.replace("-", " ")
 
 
 _COLUMNS = 3
 _SMALL = 0.85 * FONT
 _LETTERS_ABOVE = 20
-"""Characters of a name in one line above its panel."""
+"""Maximum characters per line of a name above its panel."""
 _WIDE, _HIGH = 5.8, 1.8
-"""Inches: of the figure, and of a row with the names above it."""
+"""The width of a figure and the height of a row of panels with the names above it, in inches."""
 _TOP, _FOOT = 0.58, 0.42
 """Inches above and below all rows."""
 _OTHERS = "#CFCFCF"
@@ -212,7 +212,7 @@ def _multiple(axes: Axes, panel: PlotPanel, line: PlotLine, *, log: bool) -> Non
 _FEW = 7
 """Maximum named lines per panel; with more, each line gets a panel of its own."""
 _LETTERS_BESIDE = 13
-"""Characters of a name in one line beside the axes."""
+"""Maximum characters per line of a name beside the axes."""
 
 
 def lines_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
@@ -341,7 +341,7 @@ def _named(parts: Sequence[str], values: Sequence[object]) -> str:
 def save(figure: Figure, path: Path) -> None:
     """Write a picture atomically, in the format that its name asks for; raise ParameterError if that fails."""
     if path.suffix not in FORMATS:
-        raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
+        raise ParameterError(str(path), f"not the name of a picture; it must end in {', '.join(FORMATS)}")
     picture = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a script that the font lacks is drawn as boxes

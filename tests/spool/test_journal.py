@@ -298,7 +298,7 @@ def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
-    with pytest.raises(SpoolError, match=r"open/[0-9a-f]{32}\.journal cannot be made"):
+    with pytest.raises(SpoolError, match=r"open/[0-9a-f]{32}\.journal cannot be created"):
         SpoolJournal.create(tmp_path / "open")
 
 

@@ -360,7 +360,7 @@ def test_failed_seal_is_reported_and_tried_again(tmp_path: Path, caplog: pytest.
 
 def test_unusable_folder_is_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
-    with pytest.raises(SpoolError, match="open cannot be made"):
+    with pytest.raises(SpoolError, match="open cannot be created"):
         SpoolSink(DatabaseLink(*Database().link), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
 
 

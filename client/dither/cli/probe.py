@@ -36,7 +36,7 @@ _AGAIN = 429
 _NOT_FOUND = 404
 
 _LONGEST = 120
-"""The most characters of a collector's words that are printed."""
+"""Maximum characters of a collector's message that are printed."""
 
 _ADVICE = {
     10: "; renew it, or correct the clock of this machine",
@@ -47,7 +47,7 @@ _ADVICE = {
     62: "; it belongs to another server, or does not contain this name",
     64: "; it belongs to another server, or does not contain this address",
 }
-"""By OpenSSL's number for what is wrong with a certificate."""
+"""Advice by OpenSSL's error number of a certificate's verification."""
 
 _Step = Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
 _Result = Literal["ok", "warning", "failed"]
@@ -128,7 +128,7 @@ class _Attempt:
         return "ok", f"{address.host} answers at port {port}"
 
     def encryption(self) -> _Finding:
-        """Agree on encryption, and verify the certificate."""
+        """Negotiate TLS, and verify the certificate."""
         if not self._endpoint.secure:
             if self._is_local():
                 return "ok", "none, and none is needed on one machine"

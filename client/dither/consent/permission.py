@@ -181,7 +181,7 @@ class Policy:
         self._mode: str | None = None
 
     def mode(self) -> str | None:
-        """Return the mode that it sets; "" if it cannot be read, None if it does not name this app."""
+        """Return the mode that the policy sets; "" if it cannot be read, None if it does not name this app."""
         if self._path is None:
             return None
         try:

@@ -95,7 +95,7 @@ class Journal:
         self._rests_until = 0.0
         self._looked_at, self._waited = START, 0.0  # the cursor at the last look; the seconds of all looks
         self.needs_compaction = False
-        """Whether most of its records have no effect any more."""
+        """Whether most records of the journal have no effect any more."""
         self._keys: Keys | None = None
         self._threads = ThreadLock()
 
@@ -152,7 +152,7 @@ class Journal:
             self._threads.release(owner)
 
     def write(self, *records: Debit | Permanent | Corrected | Disabled | FirstUse | Queued | Done) -> None:
-        """Append records, all or none, and apply them; for the holder of a transaction."""
+        """Append records, all or none, and apply them. The caller must hold a transaction."""
         position = self.state.append(records)
         for record in records:
             self._apply(record)
@@ -162,7 +162,7 @@ class Journal:
             self.needs_compaction = True
 
     def keys(self) -> Keys:
-        """Return the device's keys, for the holder of a transaction; the first use ever draws the secret."""
+        """Return the device's keys; the first use ever draws the secret. The caller must hold a transaction."""
         if self._keys is None:
             may_create = self.ledger.untouched and not self.state.lost()
             self._keys = Keys(self.state.secret(self._entropy, may_create))
@@ -182,7 +182,7 @@ class Journal:
 
     @property
     def due(self) -> bool:
-        """Whether it needs compaction now, and not too soon after the last one."""
+        """Whether the journal needs compaction now, and not too soon after the last one."""
         return self.needs_compaction and time.monotonic() >= self._rests_until
 
     def compact(self, *, courteous: bool = False) -> float:

@@ -61,10 +61,10 @@ _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
 
 _BETWEEN_CORRECTIONS = 30
-"""Days of the calendar in which there is at most one correction."""
+"""Minimum number of days between two corrections."""
 
 _MOST = 10_000
-"""Maximum number of metric versions and charged values together; a device has some hundred."""
+"""Maximum number of metric versions and charged values together; a device has a few hundred."""
 
 _DIGITS = 250
 """Digits of a permanent draw that count as one entry."""
@@ -188,11 +188,11 @@ class Ledger:
 
     @property
     def untouched(self) -> bool:
-        """Whether no debit is known, readable or not."""
+        """Whether the ledger has no debits, counting unreadable records as possible debits."""
         return not self._accounts and not self._hold.damaged
 
     def check_size(self) -> None:
-        """Raise StateError if more was applied than any client writes: twice the bound of ``debit``."""
+        """Raise StateError if the ledger has more entries than any client writes: twice the bound of ``debit``."""
         if self._size() > 2 * _MOST:
             raise StateError("the journal holds more accounts than dither writes")
 

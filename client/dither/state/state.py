@@ -102,7 +102,7 @@ class MemoryState:
         return News(self._records[0 if rewritten else cursor.position :], end, rewritten)
 
     def append(self, records: Sequence[Record]) -> int:
-        """Keep records."""
+        """Append records to the journal."""
         self._records.extend(records)
         return len(self._records)
 
@@ -114,7 +114,7 @@ class MemoryState:
 
     @contextmanager
     def draft(self, records: Iterable[Record]) -> Iterator[None]:
-        """Keep a draft."""
+        """Keep ``records`` as the draft that ``install`` puts in place."""
         self._draft = list(records)
         yield
 
@@ -132,11 +132,11 @@ class MemoryState:
         return self._secret
 
     def has_secret(self) -> bool:
-        """Return whether it was drawn."""
+        """Return whether the secret was drawn."""
         return self._secret is not None
 
     def lost(self) -> bool:
-        """Return False: memory is lost as a whole."""
+        """Return False: the secret in memory cannot be lost separately from the rest."""
         return False
 
     def sync(self) -> None:
@@ -148,7 +148,7 @@ class MemoryState:
         yield True
 
     def sender(self, longer: float) -> Holder | None:
-        """Return None: there is no other process."""
+        """Return None: no other process can be sending."""
         return None
 
     def recall(self, notes: Notes) -> bytes:

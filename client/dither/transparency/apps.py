@@ -51,7 +51,7 @@ class AppStatus:
     decided_by: str
     waiting: int = 0
     sealed: int = 0
-    """How many of the waiting reports are sealed: a relay carries them, and only the collector reads them."""
+    """The number of waiting reports that are sealed: a relay forwards them, and only the collector can read them."""
     shown: int = 0
     sent: int = 0
     dropped: int = 0
@@ -65,7 +65,7 @@ class AppStatus:
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     metrics: tuple[_ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
-    """What could not be read, in words."""
+    """Descriptions of the files that could not be read."""
 
 
 @dataclass
@@ -75,9 +75,9 @@ class Listing:
     folder: str
     apps: list[AppStatus] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """What is not the state of an app, in words."""
+    """Descriptions of the folders that are not the state of an app."""
     trouble: list[str] = field(default_factory=list)
-    """Why the folder itself could not be read."""
+    """Reasons why the folder itself could not be read."""
 
 
 def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
@@ -125,7 +125,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
 
 
 def _with_journal(status: AppStatus, journal: Journal) -> AppStatus:
-    """Return the status with what the journal holds of the app."""
+    """Return the status, completed from the app's journal."""
     outbox, accounts = journal.outbox, journal.ledger.accounts()
     waiting, shown = outbox.waiting(), outbox.waiting(local=True)
     days = [one.day for one in accounts]
@@ -202,7 +202,7 @@ class _ReadOnlyState(FolderState):
         self.acquire_to_read()
 
     def release(self) -> None:
-        """Close it."""
+        """Close the journal."""
         self._close_file()
 
     def news(self, cursor: Cursor) -> News | None:
@@ -213,7 +213,7 @@ class _ReadOnlyState(FolderState):
         return news
 
     def recall(self, notes: Notes) -> bytes:
-        """Return what was remembered last, or nothing."""
+        """Return the last notes, or nothing."""
         with suppress(FileNotFoundError):
             _check(notes, os.lstat(self._paths[notes]))
         return super().recall(notes)

@@ -111,7 +111,7 @@ class Attempts:
         return self._recall().failures
 
     def held(self) -> Mapping[str, Postponed]:
-        """Return the reports that failed, by batch."""
+        """Return the postponed reports, by batch id."""
         return self._recall().held
 
     def held_up(self) -> str:
@@ -128,7 +128,7 @@ class Attempts:
         return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
 
     def warn_if_held_up(self) -> None:
-        """Warn, once a day, if another process does not let this one send."""
+        """Warn, once a day, if another process keeps this one from sending."""
         memory, words = self._recall(), self.held_up()
         if words and self._log_daily(memory, "held up", words):
             self._remember(memory)
@@ -148,7 +148,7 @@ class Attempts:
         self._under_way, self._turn = False, new_rlock()
 
     def end(self) -> None:
-        """Note that no attempt of this process is under way any more, whatever became of it."""
+        """Note that no attempt of this process is under way any more, whatever its outcome."""
         self._under_way = False
 
     def conclude(self, older: float = 0.0) -> None:
@@ -161,7 +161,7 @@ class Attempts:
             return
         with suppress(OSError, StateError), self._state.sending() as ours, self._turn:
             memory = self._recall()
-            if ours and memory.begun:  # otherwise another program is still at it
+            if ours and memory.begun:  # otherwise another program is still uploading
                 self._conclude(memory)
                 self._remember(memory)
 
@@ -202,7 +202,7 @@ class Attempts:
             return self._unwritten is None
 
     def waited_in_time(self) -> None:
-        """Forget that an exit waited, because the upload ended in that time: the next exit may wait for another."""
+        """Clear the note of ``may_wait``, because the upload ended in time, so that the next exit may wait, too."""
         with self._turn:
             memory = self._recall()
             memory.exit_at = 0.0

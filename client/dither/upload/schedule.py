@@ -8,7 +8,7 @@ What happens to one report does not affect any other. A collector chooses its an
 Retry-After silenced a whole device, the reports missing in that time would be those of one device. So a report that
 failed is postponed separately, and its next departure is drawn again over a window that is at least as long. Reports
 that became due during another upload would leave when its answer comes: each of them is drawn again, too. Only if
-nobody was reached at all, so that nobody saw a report, does the whole device pause; then all are drawn again.
+the endpoint cannot be reached, so that nobody saw a report, does the whole device pause; then all are drawn again.
 
 One of the reports that an earlier run left may leave at once, so that a program that never runs for long still gets rid
 of its reports, one per run.
@@ -70,7 +70,7 @@ REFUSED = RetryWindow(4 * 3600.0, 24 * 3600.0)
 """Somebody must fix something first: a token, a path, a definition."""
 
 NETWORK = RetryWindow(120.0, 600.0)
-"""Nobody was reached. With a base of one second, ten thousand clients would come back five times too fast."""
+"""The endpoint cannot be reached. With a base of 1 s, ten thousand clients would come back five times too fast."""
 
 
 class AnswerRule(NamedTuple):
@@ -131,7 +131,7 @@ def hold_of(retry_after: float | None) -> float:
 
 
 def uniform() -> float:
-    """Return a random number in [0, 1)."""
+    """Return a uniformly random number in [0, 1)."""
     return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
@@ -166,7 +166,7 @@ class UploadSchedule:
         self.held: dict[str, Postponed] = {}
         """The reports that failed, by batch."""
         self._paused_until = -math.inf
-        self._unreached = 0  # failed attempts to reach anybody since the last success
+        self._unreached = 0  # failed connection attempts since the last success
 
     def clear(self) -> None:
         """Forget all reports and failures."""
@@ -209,13 +209,13 @@ class UploadSchedule:
         self._due = {batch: self._drawn(now) if moment <= now else moment for batch, moment in self._due.items()}
 
     def pause(self) -> None:
-        """Let nothing leave for a random delay, because nobody was reached; draw new times for what was due in it."""
+        """Pause all uploads for a random delay, because the endpoint is unreachable; redraw times that fall into it."""
         end = self._paused_until = self._clock() + self._uniform() * NETWORK.after(self._unreached)
         self._unreached += 1
         self._due = {batch: moment for batch, moment in self._due.items() if moment > end}
 
     def reached(self) -> None:
-        """Reset the delays of ``pause`` to the shortest, because somebody was reached."""
+        """Reset the delays of ``pause`` to the shortest, because the endpoint was reached."""
         self._unreached = 0
 
     def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:

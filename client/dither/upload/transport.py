@@ -35,14 +35,14 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class Answer(NamedTuple):
-    """The answer of a collector: its HTTP status, and after how many seconds to come back, if it says so."""
+    """The answer of a collector: its HTTP status and, if it has a Retry-After, the seconds to wait."""
 
     status: int
     retry_after: float | None = None
 
 
 class UnreachableError(OSError):
-    """Nobody was reached, and not a byte of the report has left the device. The cause says why."""
+    """The endpoint could not be reached: no byte of the report has left the device. ``__cause__`` has the reason."""
 
 
 class Transport(Protocol):
@@ -53,7 +53,7 @@ class Transport(Protocol):
 
         A body that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
         collector's ``/v1/reports``. A client sends only one of the two kinds. Raises OSError if there is no answer, and
-        UnreachableError if not a byte of the body was sent, so that nobody can know whose it is.
+        UnreachableError if no byte of the body was sent, so that nobody can have seen whose it is.
         """
 
 
@@ -61,7 +61,7 @@ class Nowhere:
     """A transport that sends nothing, for clients that only show reports and store choices."""
 
     def send(self, body: bytes) -> NoReturn:
-        """Refuse to send."""
+        """Raise OSError."""
         raise OSError("this client sends nothing")
 
 
@@ -116,7 +116,7 @@ class HttpTransport:
                 return bounded_http.tunnel(proxy, host, port, deadline)
             return bounded_http.connect(host, port, deadline, secure=secure)
         except OSError as error:
-            raise UnreachableError(error.errno, "nobody was reached") from error
+            raise UnreachableError(error.errno, "the endpoint could not be reached") from error
 
 
 def transport_for(
@@ -230,7 +230,7 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _quoted(endpoint: str) -> str:
-    """Return an endpoint as a message quotes it: not at all if it may hold a password or the like."""
+    """Return an endpoint as quoted in an error message, or "what was given" if it may contain a secret."""
     return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
 
 
@@ -251,7 +251,7 @@ def _check_text(name: str, value: object) -> None:
 
 
 def _ascii(host: str) -> str:
-    """Return a host name as it stands in a request: an international one in its ASCII form."""
+    """Return a host name as it is written in a request: an international one in its ASCII form (IDNA)."""
     try:
         name = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:

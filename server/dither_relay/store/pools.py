@@ -95,8 +95,8 @@ class Held(NamedTuple):
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
     """Store that the collector lists these series and no others.
 
-    One that was missing the last time, too, is forgotten, unless a report ever waited for it: otherwise a collector
-    that lists other pools each time would fill disk and memory.
+    A series that was missing from the previous list, too, is deleted unless a report ever waited in it. Otherwise a
+    collector that lists other pools each time would fill disk and memory.
     """
     known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
     last = max((row.number for row in known.values()), default=0)
@@ -146,7 +146,7 @@ def name_pools(connection: sa.Connection, names: Mapping[str, str]) -> None:
 
 
 def read_pools(connection: sa.Connection) -> dict[str, dict[int, int]]:
-    """Return the number of each listed pool, by its digest and the length of its sealed rows."""
+    """Return the primary key of each listed pool, by its digest and the length of its sealed rows."""
     numbers = defaultdict[str, dict[int, int]](dict)
     listed = sa.select(POOLS.c.number, POOLS.c.pool, POOLS.c.length).where(POOLS.c.listed)
     for number, pool, length in connection.execute(listed):
@@ -189,7 +189,7 @@ class _Alike(NamedTuple):
 
 
 def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
-    """Add each of these to the open batch of its pool and length, unless it waits already or was forwarded."""
+    """Add each arrival to the open batch of its pool and length, unless it waits already or was forwarded."""
     fresh = {arrival.digest: arrival for arrival in arrivals}
     pools = {arrival.number for arrival in arrivals}
     live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()

@@ -42,7 +42,7 @@ _ROUNDING = 0.005
 """How far shares may be from adding up to 1, because people round them; they are divided by their sum."""
 
 _ROUNDS, _MET = 2_000, 1e-10
-"""Maximum rounds of raking, and how near to each share it must come."""
+"""Maximum rounds of raking, and the tolerance within which each share must be met."""
 
 _KEYS = {"source", "most_weight", "margins", "joint"}
 
@@ -57,7 +57,7 @@ class _Margin:
 
     @classmethod
     def read(cls, place: str, attributes: tuple[str, ...], table: object) -> Self:
-        """Return a margin of a table of labels and shares. Raises ParameterError for what is no share, or no sum."""
+        """Return a margin of a table of labels and shares. Raises ParameterError for invalid shares."""
         if not isinstance(table, dict) or not table:
             raise ParameterError(place, "not a table of values and their shares, such as {linux = 0.2, windows = 0.8}")
         shares = {}
@@ -85,7 +85,7 @@ class _Margin:
 
 @dataclass(frozen=True)
 class KnownPopulation:
-    """Margins that are taken as known, what they are of, in words, and the largest weight that is accepted."""
+    """Margins that are taken as known, the source from which they are, and the largest weight that is accepted."""
 
     margins: tuple[_Margin, ...]
     source: str = ""
@@ -224,7 +224,7 @@ def _require_agreement(margins: Sequence[_Margin]) -> None:
 
 
 def _target(margin: _Margin, strata: Strata) -> tuple[Floats, Indices]:
-    """Return the share of each combination, and the combination of each cell. What is "other" may be left out."""
+    """Return the share of each combination, and the combination of each cell. The file may leave out "other"."""
     combined = [strata_values(strata, margin.attributes, cell) for cell in range(len(strata))]
     numbered = {values: place for place, values in enumerate(dict.fromkeys(combined))}
     for values in numbered:
@@ -271,7 +271,7 @@ def who_answered(
 
 
 def indicators(population: KnownPopulation, metric: Metric) -> Floats:
-    """Return the indicators of the combinations of each margin, shape (cells, combinations): what raking meets."""
+    """Return the constraints of raking as indicators of each margin's combinations, shape (cells, combinations)."""
     strata = metric.strata
     if strata is None:
         return np.ones((1, 1))

@@ -8,14 +8,14 @@ import click
 
 
 class Later(NamedTuple):
-    """Where a command is, as ``package.module:name``, and one line about it for the list of all commands."""
+    """The place of a command, as ``package.module:name``, and its line in the list of commands."""
 
     place: str
     short_help: str
 
 
 class LazyGroup(click.Group):
-    """A group that knows some commands by name and a line of help, and imports the one that is called."""
+    """A click group that lists commands by name and one line of help, and imports only the one that is called."""
 
     def __init__(self, *arguments: Any, later: Mapping[str, Later] | None = None, **extra: Any) -> None:
         super().__init__(*arguments, **extra)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..store import Refusal
 
 _DAYS = timedelta(days=6)
-"""Days shown before the last one if no first day is given: a week in all."""
+"""Days before the last one that are shown by default, a week with it."""
 
 
 @click.command("refusals")

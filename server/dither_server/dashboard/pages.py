@@ -28,20 +28,20 @@ from .view import MANY, NO_TIER, DaysView, MetricView, View, by_tier, tier_of
 pages = Blueprint("pages", __name__)
 
 _METRICS, _VALUES, _WEEKS = 12, 5, 12
-"""Metrics on an index, the values that each shows, and the weeks over which it draws them."""
+"""Maximum metrics on an index page, values shown of each metric, and weeks over which these are plotted."""
 
 _WORK = 4_000
 """Cost budget for the drawing of one metric on an index."""
 
 _DAILY = 42
-"""Number of days above which a page draws values over weeks."""
+"""Maximum days that a page plots day by day; longer spans are plotted week by week."""
 
 _TOKEN = "token"  # noqa: S105 — a parameter's name
 
 
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
-    """Return what every page needs, such as whether anyone may read."""
+    """Return the template variables that every page needs, such as whether anyone may read."""
     public = Role.READ in collector_here().config.open
     return {"public": public, "title": collector_here().config.title, "no_tier": NO_TIER, "many": MANY}
 
@@ -126,7 +126,7 @@ def show_retention(view: DaysView) -> str:
 
 
 def _surroundings_of(view: DaysView) -> dict[str, object]:
-    """Return what both pages of devices need, in addition to what they draw."""
+    """Return the template variables that both pages about devices need, besides their plots."""
     return {"view": view, "query": view.query, "formats": list(FORMATS), "ranges": _ranges(view), "links": _links()}
 
 

@@ -54,9 +54,9 @@ class Panels(NamedTuple):
 
 
 def panels_within(card: MetricCard, reader: EstimateReader) -> Panels | None:
-    """Return the panels of the strata within what a page shows; None if there is only one, or nothing is known.
+    """Return one panel per stratum of the page's subgroup; None if that is a single stratum, or nothing is known.
 
-    If all estimates cost too much, panels have none.
+    If computing the estimates of all panels costs too much, the panels have no estimates.
     """
     metric, part, estimates = card.metric, card.part, card.estimates
     query = replace(card.view.query, weighted=False)
@@ -80,7 +80,7 @@ def _named(part: Subgroup, by: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 _DAYS = timedelta(days=6)
-"""Days before today that are shown by default: a week in all."""
+"""Days before today that are shown by default, so that today completes a week."""
 
 _MOST = 10
 """Maximum rows of a page; the others are added up."""
@@ -143,10 +143,10 @@ def _in_all(lines: Sequence[_RefusalCount]) -> str:
 
 
 FEW = 6
-"""Metrics that are drawn for each length of a period; the others are in the table."""
+"""Maximum metrics plotted per length of period; the others are only in the table."""
 
 _DRAWN = 100
-"""Periods that are drawn of a metric, the last ones."""
+"""Maximum periods plotted of a metric: the last ones."""
 
 _WIDTH = {"day": 1, "week": 7, "month": 28}
 """Days that a bar is wide."""
@@ -175,7 +175,7 @@ class RetentionView(NamedTuple):
 
 
 def devices_of(metrics: Mapping[str, Metric], table: Table) -> dict[str, list[_Devices]]:
-    """Return what is drawn for days, weeks and months: the metrics with the most reports in the last whole one."""
+    """Return the plots for days, weeks and months: the metrics with the most reports in the last complete period."""
     found: dict[str, list[_Devices]] = {}
     for period in STEPS:
         rows = [row for row in table.rows() if row["period"] == period]
@@ -195,7 +195,7 @@ def _devices(metric: Metric, rows: Sequence[Mapping[str, Any]], period: str) -> 
 
 
 def retention_of(metric: Metric, table: Table) -> RetentionView:
-    """Return what is drawn of a metric's retention."""
+    """Return the table and the curve of a metric's retention."""
     rows = table.rows()
     known = [row for row in rows if row["retention"] is not None]
     top = scale_top(max((row["high"] for row in known[1:]), default=1.0))

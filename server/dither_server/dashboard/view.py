@@ -1,4 +1,4 @@
-"""What a page is asked to show: which days, a text to find, which page of the results, and a tier of metrics."""
+"""The arguments of a page: the days, a text to find, the page of the results, and a tier of metrics."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -79,9 +79,9 @@ class View(Parameters):
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
         for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
-                raise ParameterError(name, "does not apply to pages; the API has it")
+                raise ParameterError(name, "does not apply to pages; use the API")
         if query.weighted and "weighted" not in cls.QUERIED:
-            raise ParameterError("weighted", "does not apply to this page; the page of a metric has it")
+            raise ParameterError("weighted", "does not apply to this page; use the page of a metric")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
@@ -108,7 +108,7 @@ class MetricView(View):
 
 
 class DaysView(View):
-    """The arguments of a page about devices: which days."""
+    """The arguments of a page about devices: its days."""
 
     QUERIED = ("since", "until", "confidence")
     OWN: ClassVar[Mapping[str, Parameter]] = {}

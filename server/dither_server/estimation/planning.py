@@ -23,7 +23,7 @@ MAX_USERS = 10**15
 """Maximum number of users; counts up to this are exact in a double."""
 
 _AT_ONCE = 32
-"""How many numbers of users are tried in one call of a margin."""
+"""The number of candidate numbers of users in one call of ``margin``."""
 
 _WIDER = 0.1
 """Part of the error probability that is reserved for intervals that are by chance wider than planned."""
@@ -46,7 +46,7 @@ class Supported(Levels, Protocol):
 
     @property
     def coverage(self) -> Fraction:
-        """P[a report covers it]."""
+        """The probability that a report covers the value."""
 
 
 def worst_share(law: Supported) -> float:
@@ -119,7 +119,7 @@ def reach(mechanism: Mechanism, reports: int | Counts, listed: int = LIST_LENGTH
     """Return, for each number of reports, the smallest share of people whose string is found with probability 1/2.
 
     It falls with the number of reports; above 1 it means that nothing can be found. ``listed`` is the number of
-    candidates for a sketch without levels. Raises ParameterError for mechanisms that are no sketches of strings.
+    candidates for a sketch without levels. Raises ParameterError for mechanisms that are not sketches of strings.
 
     Other strings that as many people hold are assumed to be listed: they are found, too, and their effect on the cells
     of rarer strings is subtracted (``strings.selection``). The strings that are not found have shares of at most f, so

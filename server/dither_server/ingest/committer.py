@@ -25,11 +25,11 @@ _PAUSE = 10.0
 """Seconds from a refusal until it is written, together with later ones. A kill -9 loses that many seconds."""
 
 _STRANGE = 16
-"""Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
+"""Maximum unknown versions of a metric that are counted by name, per process and day; others are counted together."""
 
 
 class ReportCommitter(Committer[Upload, UploadOutcome]):
-    """A committer that forgets batch ids when they are older than the horizon of the settings, some after each commit.
+    """A committer that also deletes batch ids older than ``settings.horizon``, a few after each commit.
 
     Deleting a few at a time delays no commit for long.
     """
@@ -73,11 +73,10 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
 
 class RefusalCounts:
-    """Counts of refused batches: many threads add, one writes.
+    """Counts of refused batches: many threads add to them, and one writes them to the database.
 
-    Memory is bounded by our metrics, versions, days and kinds.
-
-    Once a minute, one refused batch is logged, so that an operator sees what kind of garbage arrives.
+    Memory is bounded, because there are only so many metrics, versions, days and kinds of refusal. Once a minute, one
+    refused batch is logged, so that an operator sees what arrives.
     """
 
     def __init__(

@@ -35,10 +35,10 @@ _SMALL = 10_000
 """Cost up to which an analysis is small: about 0.15 seconds of computing."""
 
 _LONGEST = 120.0
-"""Maximum seconds to wait for another analysis to compute; a step that takes longer has failed."""
+"""Maximum seconds to wait for the step of another analysis; a longer step counts as failed."""
 
 _PIECE = 1 << 16
-"""Bytes that are sent together."""
+"""Minimum bytes that are sent at once, unless the answer ends."""
 
 
 class PeerGoneError(DitherError):
@@ -94,7 +94,7 @@ class AnalysisLimiter:
 
     @contextmanager
     def running(self, analysis: "Analysis") -> Iterator[None]:
-        """Make an analysis the one whose step runs in this thread."""
+        """Set the analysis to which ``demand`` in this thread applies, while the context lasts."""
         self._current.analysis = analysis
         try:
             yield
@@ -121,7 +121,7 @@ class Analysis:
 
     @property
     def is_large(self) -> bool:
-        """Whether it has a slot."""
+        """Whether the analysis has a slot."""
         return self._computing is self._limiter.large
 
     def demand(self, cost: int) -> None:

@@ -191,7 +191,7 @@ class EstimateReader:
         return self._chosen(replace(table, about={**table.about, **about}), query)
 
     def estimate_view(self, metric: Metric, query: Query, part: Subgroup, request: PageRequest) -> EstimateView:
-        """Return what a page shows of a metric version. Raises as ``table`` does."""
+        """Return the view of a metric version that a page shows. Raises as ``table`` does."""
         planned = self._planned(metric, part, query.span, query, steps=_tallies(metric, query), extra_rows=True)
         if query.weighted:
             require_weights(self._population, metric, [planned[0]])
@@ -267,7 +267,7 @@ class EstimateReader:
     def estimates(
         self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE, history: History | None = None
     ) -> Callable[[Span], Any]:
-        """Return a function that estimates a span of days of a history, by default of all days, without metadata."""
+        """Return a function that estimates a span of days of ``history`` (default: all days), without metadata."""
         days = history or self._store.history(metric)
         return lambda span: self._estimate(Source.of(metric, part, days, span, query), metric.labels, query.confidence)
 
@@ -311,7 +311,7 @@ class EstimateReader:
         make: Callable[[Sequence[CollectedReports]], T],
         labels: tuple[str, ...] | None = None,
     ) -> T:
-        """Return the answer to what is ``asked`` of sources, each with its cost."""
+        """Return the answer about ``planned`` sources, each with its cost; ``asked`` is its key in the cache."""
         sources, cost = [source for source, _ in planned], sum(cost for _, cost in planned)
         ((_, answer),) = self._answers([sources], labels, asked, cost, lambda _, collected: make(collected))
         return answer
@@ -354,7 +354,7 @@ class EstimateReader:
                 yield group, answer
 
     def _collected(self, snapshot: Snapshot, source: Source) -> CollectedReports:
-        """Return what a snapshot has of a source, with its weights if asked for; its estimates are remembered."""
+        """Return the reports of a source in a snapshot, with its weights if asked for; their estimates are cached."""
         metric, tally = source.metric, source.tally(snapshot)
 
         def remembered(
@@ -387,7 +387,7 @@ class EstimateReader:
 
 
 def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
-    """Return what is asked of each source of a table: the estimates of every value, or of those at ``places``."""
+    """Return the cache key of a table of every value, or of the values at ``places``."""
     # Only the source depends on the days, so that answers about other days share the cached estimates of common days.
     same = replace(
         query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=(), by_day=False, by=()
@@ -396,7 +396,7 @@ def _of_table(query: Query, places: Indices | None) -> tuple[object, ...]:
 
 
 def _tallies(metric: Metric, query: Query) -> int:
-    """Return how many tallies an answer takes: with weights, those of all strata, too."""
+    """Return how many tallies an answer is computed from; weights also need those of all strata."""
     return 1 + (len(metric.strata) if query.weighted and metric.strata else 0)
 
 

@@ -16,10 +16,10 @@ from .database import require_known
 from .engine import StoreError, make_private, open_engine, sqlite_path, sync, unwritten
 
 _STEP = 1024
-"""Pages copied between two chances to interrupt: 4 MiB."""
+"""Pages copied per step, after which the copy can be interrupted: 4 MiB."""
 
 _BESIDE = ("", "-journal", "-wal", "-shm")
-"""Endings of the files that a database may consist of."""
+"""Suffixes of the files that a SQLite database may consist of."""
 
 
 def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
@@ -107,7 +107,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Copy all pages as they are now. Without a transaction each commit would restart the copy."""
     source.execute("BEGIN")
     source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    source.backup(target, pages=_STEP, progress=lambda *_: None)  # where Python runs, signals are heard
+    source.backup(target, pages=_STEP, progress=lambda *_: None)  # the callback runs Python code, so Ctrl-C works
     source.execute("ROLLBACK")
 
 

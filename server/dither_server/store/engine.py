@@ -20,7 +20,7 @@ from dither_shared import DitherError, ParameterError
 from dither_shared.standard_output import FULL
 
 WRITE = "dither_write"
-"""The execution option of a connection that will write."""
+"""The name of the execution option that marks a connection that will write."""
 
 _DURABLE = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
@@ -62,7 +62,7 @@ def unwritten(path: str, error: OSError) -> DitherError:
 
 
 def message_of(error: Exception) -> str:
-    """Return an error with the database's message, without the statement and its values."""
+    """Return the text of an error: the database's message, without the statement and its values."""
     original = getattr(error, "orig", None) if isinstance(error, SQLAlchemyError) else error
     diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details
     message = getattr(diagnosis, "message_primary", None) or str(original or "") or type(error).__name__
@@ -209,9 +209,10 @@ class _Files:
         self._opened = self._opened or _identity(self._path)
 
     def require_same(self, info: dict[Any, Any], *, writes: bool) -> None:
-        """Raise StoreError if the file, or the log that this connection (``info`` is its own) writes, is another one.
+        """Raise StoreError if the database file or, if ``writes``, its write-ahead log was replaced by another file.
 
-        SQLite removes the log only when its last connection ends.
+        ``info`` is the connection's own dictionary, which keeps the identity of the log from its first write. SQLite
+        removes the log only when its last connection ends.
         """
         if _identity(self._path) != self._opened:
             raise _moved(self._path)

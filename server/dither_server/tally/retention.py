@@ -10,14 +10,14 @@ from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 ALL = "*"
-"""Stands for every metric that is not named. No metric can have this name."""
+"""The key for all metrics that are not listed by name. No metric can have this name."""
 
 _RIGHT = "write 400 days, or name metrics, as in theme = 90 days"
 
 
 @dataclass(frozen=True)
 class Retention:
-    """The number of days for which each metric's tallies are kept; ``ALL`` stands for those that are not named."""
+    """The number of days for which each metric's tallies are kept; ``ALL`` is the key of all others."""
 
     days: tuple[tuple[str, int], ...] = ()
 

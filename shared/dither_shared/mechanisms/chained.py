@@ -26,7 +26,7 @@ class Chained(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class _Chain(Chained):
-    """A mechanism whose two channels are applied by ``draws``."""
+    """A mechanism whose two channels are applied by a ``Draws`` object."""
 
     _chain: BitChain | SymbolChain = field(init=False, repr=False)
 

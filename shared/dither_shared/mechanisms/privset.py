@@ -188,7 +188,7 @@ class PrivSet(Chained):
         return int.from_bytes(self._subset(marks, entropy), self.row_format.byteorder) if self.memoised else marks
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the permanent subset, or any subset instead; without a permanent part, a subset for these marks."""
+        """Return the permanent subset or a uniform one; without a permanent part, return a new subset for the marks."""
         if not self.memoised:
             return self._subset(drawn, entropy)
         if entropy.bernoulli(self._kept):
@@ -196,7 +196,7 @@ class PrivSet(Chained):
         return self._payload(entropy.subset(self.cells, self.subset))
 
     def _subset(self, marks: int, entropy: Entropy) -> bytes:
-        """Return the payload of a subset that meets the marks or, less often than by chance, of one that does not."""
+        """Return the payload of a random subset, which meets the marks with probability ``inside``."""
         if entropy.bernoulli(self._threshold):
             return self._payload(entropy.subset_meeting(self.cells, self.subset, marks))
         row = entropy.subset(self.size, self.subset)

@@ -1,4 +1,4 @@
-"""Set response: some neighbouring answers of a set, whose bits go together through randomized response."""
+"""Set response: the bits of some neighbouring values go through randomized response together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class SetResponse(ChainOfSymbols):
 
     @property
     def permanent_draws(self) -> int | None:
-        """One for each pattern of the window."""
+        """The number of permanent draws: one for each pattern of the window."""
         return self.cells if self.memoised else None
 
     @property
@@ -112,7 +112,7 @@ class SetResponse(ChainOfSymbols):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """The truth, and the width of the window; the cohorts are the values."""
+        """The threshold of ``truth``, and the width of the window; there is one cohort per value."""
         return {"truth": threshold_text(self.truth), "window": self.window}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
@@ -139,5 +139,5 @@ def _widest(size: int) -> int:
 
 
 def _spread(window: int, odds: float) -> float:
-    """Return what the total risk grows with: 1/(s m²), but for the factor (e^ε - 1)² that all windows share."""
+    """Return (e^ε - 1)²/(s m²), to which the total risk is proportional at a given ε."""
     return (odds + 2.0**window - 1) ** 2 / window

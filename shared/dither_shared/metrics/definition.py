@@ -144,7 +144,7 @@ def _mixed(fields: Fields, mechanism: Mechanism) -> Mixed:
     if mechanism.memoised:
         raise ParameterError("mixed", "a permanent draw links the reports of a device; leave permanent_epsilon out")
     if mechanism.delta:
-        raise ParameterError("mixed", f"no bound is proven for {mechanism.name}, which has a delta of its own")
+        raise ParameterError("mixed", f"no bound is proven for {mechanism.name}, which already has a delta")
     if mechanism.epsilon > MOST_MIXED:
         raise ParameterError("epsilon", f"{mechanism.epsilon:.6g} is above {MOST_MIXED:g}, the most if mixed is set")
     try:

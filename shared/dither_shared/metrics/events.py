@@ -31,16 +31,16 @@ OF: dict[str, tuple[Of, ...]] = {
     "number": ("count", "days", "max", "sum"),
     "selection": ("set",),
 }
-"""By type of question, what its answer may be formed of."""
+"""The allowed values of ``of``, by type of question."""
 
 PRIVATE = frozenset({"any", "set"})
-"""Those of which a device stores a perturbed report alone, and no true answer."""
+"""The values of ``of`` for which a device stores only a perturbed report, and no true answer."""
 
 _DAYS = re.compile(r"([1-9]\d{0,2}) days?")
 
 
 def of(fields: Fields, question: Question, period: Period) -> Of | None:
-    """Return what the answers to a metric are formed of, or None if the app gives them.
+    """Return how the answers to a metric are formed from events, or None if the app gives them.
 
     Raises ParameterError whose place is the key.
     """

@@ -20,10 +20,10 @@ _PREFIXES = [b"dither-sketch-1" + bytes([level]) for level in range(MAX_LEVELS)]
 
 
 def bucket_digest(value: bytes, level: int = 0) -> bytes:
-    """Return the words of all rows; 32 bytes."""
+    """Return the digest of a value at a level: 32 bytes, a word of 4 bytes for each row."""
     return sha256(_PREFIXES[level] + value).digest()
 
 
 def bucket_in(digest: bytes, row: int, buckets: int) -> int:
-    """Return the bucket that a digest names in a row."""
+    """Return the bucket of a digest in a row."""
     return int.from_bytes(digest[4 * row : 4 * row + 4], "big") % buckets

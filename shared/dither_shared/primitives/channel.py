@@ -23,7 +23,7 @@ class BitChannel:
 
     @cached_property
     def thresholds(self) -> tuple[int, int]:
-        """``high`` and ``low`` over 2^64."""
+        """``high`` and ``low`` as integers, in units of 2^-64."""
         return int(self.high * ONE), int(self.low * ONE)
 
     @property
@@ -89,7 +89,7 @@ class SymbolChannel:
 
     @cached_property
     def threshold(self) -> int:
-        """``truth`` over 2^64."""
+        """``truth`` as an integer, in units of 2^-64."""
         return int(self.truth * ONE)
 
     @property
@@ -98,7 +98,7 @@ class SymbolChannel:
         return max(self.truth / self.lie, self.lie / self.truth)
 
     def draw(self, symbol: int, entropy: Entropy) -> int:
-        """Return the symbol or another."""
+        """Draw the reported symbol: the given one or another."""
         return entropy.kept(symbol, self.size, self.threshold)
 
 
@@ -189,7 +189,7 @@ class OwnedChannel:
 
     @cached_property
     def threshold(self) -> int:
-        """``inside`` over 2^64."""
+        """``inside`` as an integer, in units of 2^-64."""
         return int(self.inside * ONE)
 
 
@@ -197,7 +197,7 @@ class OwnedChannel:
 class OwnedChain:
     """A report drawn once for ever by ``permanent``, which every later report repeats with probability ``kept``.
 
-    Otherwise a report is any of them, uniformly; so one report also has the law of an ``OwnedChannel``.
+    Otherwise the report is drawn uniformly from all reports; so one report also has the law of an ``OwnedChannel``.
     """
 
     permanent: OwnedChannel
@@ -205,7 +205,7 @@ class OwnedChain:
 
     @cached_property
     def threshold(self) -> int:
-        """``kept`` over 2^64."""
+        """``kept`` as an integer, in units of 2^-64."""
         return int(self.kept * ONE)
 
     @cached_property

@@ -246,7 +246,7 @@ class KeyedFamily:
 
 
 def encoded(*parts: bytes) -> bytes:
-    """Return a key and a context, or a part of one, with each length before it, as ``KeyedEntropy`` has them."""
+    """Return byte strings joined with a length prefix of 4 bytes each, as ``KeyedEntropy`` hashes them."""
     joined = b""
     for part in parts:
         joined += len(part).to_bytes(4, "big") + part

@@ -75,11 +75,11 @@ class ListedQuestion(Question):
 
     @cached_property
     def domain(self) -> Domain:
-        """Its answers, in order, and the catch-all among them."""
+        """The listed answers, in order, including the catch-all."""
         return self._listed()
 
     def stored(self) -> dict[str, object]:
-        """Return its answers."""
+        """Return the listed answers."""
         return {"values": list(self.domain.labels), "other": self.domain.other, "candidates": []}
 
     @property
@@ -140,10 +140,11 @@ class BooleanQuestion(ListedQuestion):
 
 @dataclass(frozen=True)
 class ChoiceQuestion(ListedQuestion):
-    """One of ``values``: the one with the same text. A text that is not listed is outside the domain, but no mistake.
+    """A question whose answer is one of ``values``, compared as text. A text that is not listed is not a mistake.
 
-    ``other`` is the catch-all, which is appended to the values unless it is one of them. Of weeks since first use it is
-    the last value: a device reports only in the listed weeks, and an answer that nobody gives would cost accuracy.
+    Such a text is reported as ``other``, the catch-all, which is appended to the values unless it is one of them. For
+    weeks since first use the catch-all is the last value, because a device reports only in the listed weeks, and a
+    value that nobody reports would cost accuracy.
     """
 
     kind: ClassVar[str] = "choice"

@@ -19,10 +19,10 @@ from .fields import Fields
 from .question import Question
 
 _FEW = 3
-"""For advice: how many of many values people usually choose."""
+"""The number of values that people are assumed to choose of many, for advice on a limit."""
 
 _WORTH = 1.5
-"""The ratio of users from which a limit is advised."""
+"""Advise a limit if asking without one takes at least this many times as many users."""
 
 _TOLD = 10
 """Maximum number of values listed in a sentence."""
@@ -30,9 +30,9 @@ _TOLD = 10
 
 @dataclass(frozen=True)
 class SelectionQuestion(Question):
-    """Any of ``values``, or none; the item is the set of them, with bit j for value j.
+    """A question whose answer is any set of ``values``; the item is a bit mask with bit j for value j.
 
-    A value that is not listed is outside, and left out. If there are more than ``at_most``, the first ones count, in
+    A value that is not listed is left out. If there are more than ``at_most``, the first ones count, in
     the given order. Anything but a collection of values is a mistake, and counts as the empty set. Raises
     ParameterError for fewer than two values, one listed twice, or an ``at_most`` outside the possible range.
     """
@@ -104,7 +104,7 @@ class SelectionQuestion(Question):
         return self.values
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None, say: Language = ENGLISH) -> str:
-        """Return what a report says about one value, and how sure it can make anyone of anything about all of them."""
+        """Return the odds that a report gives about one value, and about anything concerning all of them."""
         return set_odds_sentence(mechanism, say)
 
     def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:

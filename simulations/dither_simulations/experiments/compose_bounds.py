@@ -1,4 +1,4 @@
-"""What one person is named_parts, and bounds on the total privacy loss: of each part, and of all or one of them."""
+"""The reports of one person in parts, and bounds on the privacy loss of each part, of all parts, or of one of them."""
 
 import math
 import re
@@ -28,7 +28,7 @@ _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](
 
 @dataclass(frozen=True)
 class NamedPart:
-    """A part and its name; a report of a ``lasting`` one counts only if its value is new."""
+    """A part and its name. In a ``lasting`` part a report costs only if its value is new (permanent draws)."""
 
     name: str
     part: Part
@@ -69,7 +69,7 @@ def of_metrics(path: Path, days: int, values: int | None = None) -> list[NamedPa
 
 
 def of_group(named_parts: Sequence[NamedPart], people: int) -> list[NamedPart]:
-    """Return what each part costs people whose answers all depend on one secret; raise ParameterError as Part does."""
+    """Return the parts for a group of people whose answers depend on one secret. Raises ParameterError as Part does."""
     return [replace(named, part=named.part.of_group(people)) for named in named_parts]
 
 
@@ -96,7 +96,7 @@ _POINTS = 10
 
 
 def composition_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
-    """Return what the reports of one person add up to, for each part and, if there are several, for all; none too low.
+    """Return upper bounds on the privacy loss of one person, for each part and, if there are several, for all of them.
 
     - ``epsilon``: the loss of one report, or None if they differ;
     - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the reports' own δ;
@@ -117,7 +117,7 @@ def composition_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one
 
 
 def growing_rows(named_parts: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> Iterator[Row]:
-    """Yield the last of the bounds for growing shares of the reports of each part, up to all."""
+    """Yield the row of all parts for growing shares of the reports of each part, up to all reports."""
     most = max(named.part.reports for named in named_parts)
     known: set[int] = set()
     for place in range(_POINTS):
@@ -216,7 +216,7 @@ def _shown(number: float | None) -> str:
 
 
 def _verdict(row: Row, people: int) -> list[str]:
-    """Return sentences on what may be promised."""
+    """Return sentences on the privacy loss that may be promised."""
     what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
     own_delta = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
@@ -229,7 +229,7 @@ def _verdict(row: Row, people: int) -> list[str]:
 
 
 def _shorthand(row: Row) -> list[str]:
-    """Return a warning if the shorthand that is often quoted is below the truth, for reports that are alike."""
+    """Return a warning if the shorthand formula that is often quoted gives too low a bound, for equal reports."""
     if row["epsilon"] is None or row["sum_delta"] or not row["delta"]:
         return []
     quoted = row["epsilon"] * math.sqrt(8 * row["reports"] * math.log(1 / row["delta"]))
@@ -241,7 +241,7 @@ def _shorthand(row: Row) -> list[str]:
 
 
 def _lasting(named_parts: Sequence[NamedPart]) -> list[str]:
-    """Return what the number of reports means if some do not count."""
+    """Return a note on the number of reports if some parts have permanent draws."""
     names = ", ".join(named.name for named in named_parts if named.lasting)
     return (
         [f"With permanent draws, a report adds loss only if its value is new: {names}.", MEMOISATION] if names else []

@@ -229,9 +229,9 @@ def subset_counts(size: int, certain: Counts, free: int, rng: np.random.Generato
 
 
 def _fill(places: Counts, left: int, rng: np.random.Generator) -> int:
-    """Let each report take the next of ``left`` items or not, in place; return how many took it.
+    """Draw which reports contain the next of the ``left`` items that remain; return how many do.
 
-    ``places[r]`` reports have r places to fill.
+    ``places[r]`` is the number of reports with r places to fill; it is updated in place.
     """
     present = np.flatnonzero(places)
     if not len(present):

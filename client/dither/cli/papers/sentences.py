@@ -57,7 +57,7 @@ _KEYS = {
 
 
 class Fact(NamedTuple):
-    """A sentence, or several, and what they follow from."""
+    """One or more sentences, and the settings or tests from which they follow."""
 
     text: str
     sources: tuple[str, ...]
@@ -100,7 +100,7 @@ class Draft(NamedTuple):
         return sum(isinstance(part, str) and part.startswith(_TO_ANSWER) for part in self.parts)
 
     def text(self, *, sources: bool = False) -> str:
-        """Return the paper as Markdown; with ``sources``, each fact is followed by what it follows from."""
+        """Return the paper as Markdown; with ``sources``, each fact is followed by its sources."""
 
         def shown(fact: Fact) -> str:
             return f"{fact.text} ({', '.join(fact.sources)})" if sources else fact.text
@@ -142,7 +142,7 @@ class AppTelemetry:
             raise ParameterError("relay", "given, but metrics.toml has no [seal], so no report goes through a relay")
 
     def say(self, template: str, *sources: str) -> Fact:
-        """Return a fact: names in braces are keys of operator.toml, from which, and from ``sources``, it follows."""
+        """Return a fact that follows from ``sources`` and the keys of operator.toml in braces, which are filled in."""
         keys = [f"operator.{key}" for key in re.findall(r"{(\w+)}", template)]
         return say(template.format_map(vars(self.operator)), *dict.fromkeys((*keys, *sources)))
 
@@ -345,7 +345,7 @@ class AppTelemetry:
         return self.say("The legal basis is {legal_basis}.")
 
     def purposes(self) -> list[Fact]:
-        """State what each question is asked for."""
+        """State the purpose of each question."""
         return [say(f"{one.name}: {one.why or 'no purpose is given'}.", "metrics.why") for one in self.metrics]
 
 

@@ -145,8 +145,8 @@ def require_mixed(metrics: Iterable[Metric]) -> None:
         best = amplified(metric.mechanism, mixed.least, mixed.delta).best
         raise ParameterError(
             f"metrics.{metric.name}.mixed",
-            f"at epsilon = {metric.mechanism.epsilon:.6g} a batch of {mixed.least} keeps {best:.6g} with a delta of "
-            f"{mixed.delta:g}, not {mixed.epsilon:g}; dither-sim plan --relay shows which epsilon does",
+            f"at epsilon = {metric.mechanism.epsilon:.6g} a batch of {mixed.least} reports guarantees only {best:.6g} "
+            f"at a delta of {mixed.delta:g}, not {mixed.epsilon:g}; dither-sim plan --relay finds a suitable epsilon",
         )
 
 

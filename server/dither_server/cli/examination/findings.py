@@ -21,12 +21,12 @@ class CheckResult(NamedTuple):
     advice: str = ""
 
     def __str__(self) -> str:
-        """Return it as one line."""
+        """Return the finding as one line."""
         return f"{self.level.name.lower():7}  {self.about}: {self.text}{'. ' + self.advice if self.advice else ''}"
 
 
 def ok(about: str, text: str) -> CheckResult:
-    """Return a finding without anything wrong."""
+    """Return a finding that nothing is wrong."""
     return CheckResult(Level.OK, about, text)
 
 

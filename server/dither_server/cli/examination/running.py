@@ -1,4 +1,4 @@
-"""A collector that runs: whether it answers, knows what apps ask, and sees who asks it."""
+"""Examine a running collector: whether it answers, knows the apps' metrics, and sees the clients' addresses."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ from .database import compared
 from .findings import CheckResult, Level, ok, problem, warning
 
 _MOST = 200
-"""Metrics that are asked about."""
+"""Maximum metrics that the collector is asked about."""
 
 _SECONDS = 10.0
 """Time limit of each request."""
 
 _LONGEST = 1 << 16
-"""Bytes read of an answer's body."""
+"""Maximum bytes read of an answer's body."""
 
 _ADMIN = "with the --token of an admin, the collector reports what it sees"
 
@@ -90,7 +90,7 @@ def _health(health: HttpAnswer) -> CheckResult:
 
 
 def _clock(health: HttpAnswer, before: datetime, after: datetime) -> Iterator[CheckResult]:
-    """Yield a comparison with the clock that answers, which may be that of a proxy."""
+    """Yield a comparison with the clock of the server, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
     except (ValueError, OverflowError):  # for example a year of twenty digits
@@ -116,7 +116,7 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[CheckResult]:
 
 
 def _proxies(peer: Peer, config: Config) -> Iterator[CheckResult]:
-    """Yield findings about the proxies of a request to this address, as the collector sees it, if the token permits."""
+    """Yield findings about the proxies that the collector sees in front of it, if the token permits the question."""
     if not peer.has_token:
         yield ok("proxies", f"not checked; {_ADMIN}")
         return

@@ -1,4 +1,4 @@
-"""What is published: all versions of metrics that have reports, their days, and what the page of each shows."""
+"""The content of a published site: all metric versions with reports, their days, and the content of their pages."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ _WEEKLY = 12
 
 @dataclass(frozen=True)
 class SiteScope:
-    """What the site holds: days, both included, the confidence, and whether discovered strings are published."""
+    """The scope of a site: its days (both included), confidence, and whether discovered strings are published."""
 
     since: date | None
     until: date
@@ -88,12 +88,12 @@ class Topic(NamedTuple):
 
     @property
     def question(self) -> str:
-        """The question as it is asked now, or last was."""
+        """The question as it is asked now or, for a former metric, was asked last."""
         return question_of(self.current.metric)
 
     @property
     def current(self) -> Edition:
-        """The version that is asked now, or last was."""
+        """The version that is asked now or, for a former metric, was asked last."""
         return self.editions[0]
 
 
@@ -154,7 +154,7 @@ class EditionPage(NamedTuple):
 
 
 class SiteReader:
-    """Reads what pages show and tables hold. Nothing depends on the day of reading."""
+    """Reads the content of pages and tables. Nothing depends on the day on which it is read."""
 
     def __init__(self, store: Store, reader: EstimateReader, scope: SiteScope) -> None:
         self._store = store
@@ -162,7 +162,7 @@ class SiteReader:
         self._scope = scope
 
     def content(self, edition: Edition) -> EditionPage:
-        """Return what a version's page shows."""
+        """Return the content of a version's page."""
         metric = edition.metric
         card = card_of(
             metric,
@@ -183,13 +183,13 @@ class SiteReader:
         return EditionPage(edition, card, panels, series, self._weeks(edition), sealed, refused, retention)
 
     def _retention(self, edition: Edition) -> RetentionView:
-        """Return the retention in the weeks that are over on the last day with reports that is published."""
+        """Return the retention in the weeks that have ended by the last published day with reports."""
         query = RetentionQuery(since=self._scope.since, until=edition.days[-1], confidence=self._scope.confidence)
         end = edition.days[-1] + timedelta(days=1)
         return retention_of(edition.metric, self._reader.retention(edition.metric, query, end))
 
     def index_card(self, topic: Topic, shown: EditionPage) -> IndexCard:
-        """Return what the first page shows of a metric."""
+        """Return the card of a metric on the first page."""
         ended = "" if topic.asked else in_words(topic.current.days[-1])
         return IndexCard(shown.card, topic.current.page, shown.time_series, ended)
 

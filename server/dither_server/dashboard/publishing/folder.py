@@ -68,8 +68,8 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
     """Yield a folder to write to, which takes the place of ``out`` unless something fails.
 
     ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
-    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; DitherError if
-    the disk refuses, or another process is publishing to it.
+    Raises ParameterError if ``out`` is neither an empty folder nor a published one; DitherError if the disk fails, or
+    another process is publishing to it.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100 - resolve() would follow a symbolic link, which is to be refused
     _require_reasonable(out)
@@ -148,9 +148,9 @@ def _require_reasonable(out: Path) -> None:
 
 
 def _require_ours(path: Path, *, finished: bool = True) -> None:
-    """Raise ParameterError unless a path is free, or an empty folder, or one that holds nothing but what we wrote.
+    """Raise ParameterError unless a path is free, an empty folder, or a folder with only files that we wrote.
 
-    The list in one that is not ``finished`` may be incomplete.
+    If the folder is not ``finished``, its list of files may be incomplete.
     """
     if not os.path.lexists(path):
         return
@@ -182,7 +182,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _empty(folder: Path) -> None:
-    """Remove all but the list, so that a run that is stopped leaves a folder that the next run recognizes."""
+    """Remove all files except the list, so that an interrupted run leaves a folder that the next run recognizes."""
     for one in folder.iterdir():
         if one.is_dir() and not one.is_symlink():
             shutil.rmtree(one)
@@ -191,7 +191,7 @@ def _empty(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder that we wrote, if it exists. What cannot be removed is left to the next run."""
+    """Remove a folder that we wrote, if it exists. Files that cannot be removed are left to the next run."""
     with suppress(OSError):
         _empty(folder)
         (folder / LIST).unlink(missing_ok=True)

@@ -82,7 +82,7 @@ class Decoder(Generic[Decoded]):
         return _gathered_cells(mechanism, tally, labels)
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts | None:
-        """Return for each value the sum, over its supporting reports, of the supported values of its ``group``.
+        """Return for each value how many values of its ``group`` the reports that support it support, in total.
 
         Return None if the tally counts the cells of a report separately, because it then lacks this information.
         """
@@ -171,7 +171,7 @@ class Symbols(Decoder[Decoded]):
         """Return for each cohort and symbol how many of the selected values (1 in ``values``) it supports."""
 
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
-        """Weigh reports by how many of a group they support, and decode."""
+        """Decode once per group, each report weighted by the number of the group's values that it supports."""
         joined = np.zeros(len(group), dtype=np.int64)
         for number in range(int(group.max()) + 1):
             inside = group == number
@@ -181,5 +181,5 @@ class Symbols(Decoder[Decoded]):
         return joined
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Count two transforms per group."""
+        """Return the cost of ``together``: two transforms per group."""
         return 2 * groups * self.cost(mechanism, values)

@@ -117,7 +117,7 @@ class LowEnds:
     """
 
     def __init__(self, support: SupportLaw, alpha: float) -> None:
-        """Look up the tails."""
+        """Look up the tail probabilities for ``alpha``."""
         self.support = support
         self.tails: Tails = tails(alpha)
 

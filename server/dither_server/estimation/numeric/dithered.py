@@ -56,7 +56,7 @@ WIDTHS = (1, 2, 4, 8, 16)
 """Window widths: numbers of neighbouring cuts that are pooled."""
 
 _NARROW, _ENOUGH = 4, 10_000
-"""The minimum width of a window, unless its phases have the second number of reports on average.
+"""The minimum width of a window, and the average number of reports in its phases that allows a narrower one.
 
 A cut uses the reports of one phase, and forgers choose their phase: 150 forged reports among the 1,500 of a phase
 would move its share far.
@@ -297,17 +297,17 @@ class Dithered:
 
     @property
     def floor(self) -> float:
-        """The probability of a position, given its phase, that every point has at least."""
+        """The least probability of any cell, given the phase and the answer."""
         return float(self.q)
 
     def spread(self, curve: Floats) -> Floats:
-        """Return p - q times the curve's share in the window of each position."""
+        """Return p - q times the share of the curve at the points that each position reports truthfully."""
         total, d = np.cumsum(curve), self.phases
         padded = np.concatenate([np.zeros(d), total, np.full(d - 1, total[-1])])
         return np.asarray(self.gap * (padded[d:] - padded[:-d]))
 
     def gathered(self, cells: Floats) -> Floats:
-        """Return p - q times the sum over the positions as which each point is reported."""
+        """Return p - q times the sum of ``cells`` over the positions that report each point truthfully."""
         total = np.append(0.0, np.cumsum(cells))
         return np.asarray(self.gap * (total[self.phases :] - total[: -self.phases]))
 

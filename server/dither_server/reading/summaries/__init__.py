@@ -1,4 +1,4 @@
-"""What an estimate of each kind of question is, and how it is compared, exported and shown: one module per kind.
+"""How the answers to each kind of question are estimated, compared, exported and shown: one module per kind.
 
 Reading from the database is in ``reading``; the numbers come from ``estimation`` and ``analysis``.
 """
@@ -26,9 +26,9 @@ SUMMARIES: dict[str, Summary] = {
     **{kind: _OF_ITEMS[question.items] for kind, question in QUESTIONS.items()},
     "cross": Crossings(),
 }
-"""By the kind of question: that of its items, unless the kind has one of its own."""
+"""The summary of each kind of question. Most kinds share the summary of their kind of items."""
 
 
 def summary_of(metric: Metric) -> Summary:
-    """Return what an estimate of a metric is."""
+    """Return the summary for the metric's kind of question."""
     return SUMMARIES[metric.question.kind]

@@ -25,7 +25,7 @@ from .terminal_text import TextTable, head_line, interval, odd_lines, rare_perce
 from .view import EstimateView, PointEstimate, Steps
 
 _TRANSFORMED, _TRIED = 160, 24
-"""How many cells, or prefixes tried, cost as much as a value that is shown (``analysis_limiter``)."""
+"""Numbers of cells transformed, and of prefixes tried, that cost as much as showing one value."""
 
 _SOUGHT = 0.01
 """The share of people for which the number of reports needed is stated."""
@@ -34,7 +34,7 @@ _PANEL_STRINGS = 5
 """Maximum strings shown on a card and in a stratum panel."""
 
 _MARKED = f"{MARK} stands for text that is left out: the rest of a longer text, or all of one with other characters."
-"""What the mark means, wherever a string has it."""
+"""The explanation of the mark, shown wherever a string has it."""
 
 COLUMNS = (
     Column("value", str, "A string that is found. Of all found strings, 5% are expected to be held by nobody."),
@@ -91,18 +91,18 @@ class _DiscoveryView(SharesView):
 
     @property
     def reach(self) -> str:
-        """What this many reports can find, in words."""
+        """A sentence on what this number of reports can find."""
         return reach_text(self.table.about)
 
     @property
     def rule(self) -> str:
-        """What it takes to be found."""
+        """A sentence on the rule by which strings are found."""
         found = f"Only strings that stand out are shown; about {100 * FALSE_DISCOVERIES:g}% of them are false."
         return f"{found} {_MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
 
     @property
     def needs(self) -> str:
-        """How many reports find a string that some people hold."""
+        """A sentence on how many reports it takes to find a string that a given share of people hold."""
         sought = self.table.about["sought"]
         held = f"a string that {100 * sought['share']:g}% of people have"
         if sought["reports"] is None:
@@ -144,7 +144,7 @@ class Discoveries(Summary):
         return discovered(metric, tally, confidence)
 
     def effort(self, metric: Metric) -> int:
-        """Count the cells that are transformed, and the prefixes that are tried."""
+        """Return the cost of one estimate: of the cells that are transformed and the prefixes that are tried."""
         mechanism, question = _parts(metric)
         ways = len(question.symbols) + len(question.ends)
         steps = [end - start for start, end in zip(mechanism.levels, mechanism.levels[1:], strict=False)]
@@ -179,13 +179,13 @@ class Discoveries(Summary):
         return Table(about, columns)
 
     def compare(self, sides: tuple[CollectedReports, CollectedReports], query: Comparison) -> Table:
-        """Refuse: that one side did not find a string of the other says nothing about its share."""
+        """Raise ParameterError: that one side did not find a string of the other says nothing about its share."""
         raise ParameterError(
             "other", f"{sides[0].metric.name} discovers strings, and discoveries are not compared: export both"
         )
 
     def combine(self, name: str, surveys: Sequence[CollectedReports], query: Combination) -> Table:
-        """Refuse: former versions have other alphabets or levels."""
+        """Raise ParameterError: former versions have other alphabets or levels."""
         raise ParameterError("metric", f"{name} discovers strings; name a version, because versions are not combined")
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
@@ -231,7 +231,7 @@ def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
 
 
 def _require(survey: CollectedReports, query: Query) -> None:
-    """Raise ParameterError for what a discovery does not answer."""
+    """Raise ParameterError for a query that does not apply to a discovery."""
     name = survey.metric.name
     if query.quantile or query.at:
         raise ParameterError("quantile" if query.quantile else "at", f"{name} does not ask for a number")

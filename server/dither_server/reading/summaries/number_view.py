@@ -1,4 +1,4 @@
-"""What pages show of a number: its curve with two quantiles on it, its shape, and its lines over time."""
+"""The view of a number on pages: its curve with two quantiles, its histogram, and its statistics over time."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +21,17 @@ from .terminal_text import number_text
 from .view import HEIGHT, WIDTH, EstimateView, PointEstimate, SeriesLine, Steps, TimeSeries, drawing_of
 
 _BARS = 20
-"""Maximum bars of the histogram; a grid of fewer steps has fewer. Each sums shares that are known badly one by one."""
+"""Maximum bars of the histogram; a grid of fewer steps has fewer. A bar sums shares because single ones are noisy."""
 
 _MARKS = {0.5: "median", 0.95: "95th percentile"}
 _NAMES = {"p50": "median", "p95": "95th percentile"}
 _DOUBTS = {"ok": "", "edge": "may lie beyond the range", "too-few": "too few reports"}
 
 _STEPS = 40
-"""Maximum days or weeks that are drawn."""
+"""Maximum days or weeks that are plotted."""
 
 _NEEDED = 0.01
-"""The part of the range to which enough reports know the mean."""
+"""The half-width of the mean's interval, as a part of the range, that counts as precise enough."""
 
 
 class _HistogramBar(NamedTuple):
@@ -76,7 +76,7 @@ class NumberView(EstimateView):
 
     @property
     def needs(self) -> str:
-        """How many reports it takes to know the mean of any population to a hundredth of the range."""
+        """A sentence on how many reports it takes to know the mean of any population to a hundredth of the range."""
         spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
@@ -128,9 +128,9 @@ class NumberView(EstimateView):
 
     @property
     def band(self) -> str:
-        """The band of the intervals, each of which holds separately, as points of a polygon.
+        """The band of pointwise intervals (each holds by itself, not all at once), as points of a polygon.
 
-        The share below a point lies between that of answers rounded to less and that of answers rounded to it or less.
+        The share below a point lies between the share of answers rounded below it and that of answers rounded up to it.
         """
         low, high = self.found.cuts.drawn()
         return " ".join([*self._places(high, 1), *self._places(low, 0)[::-1]])
@@ -171,11 +171,11 @@ class NumberView(EstimateView):
         ]
 
     def number(self, number: float | None) -> str:
-        """Return a number as it is written."""
+        """Return a number as text."""
         return number_text(number)
 
     def _places(self, shares: np.ndarray[Any, Any], before: float) -> list[str]:
-        """Return a point for each cut, which is drawn that many steps before its point of the grid."""
+        """Return a plotted point for each cut, ``before`` steps to the left of its point of the grid."""
         last = self.scale.last
         places = np.clip((np.arange(len(shares)) - before) / last, 0, 1)
         return [

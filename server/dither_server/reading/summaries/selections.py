@@ -1,4 +1,4 @@
-"""Sets of values: shares as of one among several, the average number of values, and pairs that go together."""
+"""Estimates of sets of values: the share of each value, the average number of values, and pairs that go together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,13 +61,13 @@ of all people who have both.
 
 @dataclass(frozen=True)
 class _SelectionView(SharesView):
-    """The values that are found, and pairs of them."""
+    """The view of a selection: its values, and pairs of them."""
 
     template: ClassVar[str] = "kinds/selection.html"
 
     @property
     def paired(self) -> bool:
-        """Whether any reports speak of two values."""
+        """Whether any reports cover two values."""
         return len(self.table.related["pairs"]) > 0
 
     @cached_property
@@ -155,7 +155,7 @@ class _SelectionTable(Table):
     """An answer whose pairs are those of the chosen values."""
 
     def chosen(self, places: NDArray[np.intp]) -> "_SelectionTable":
-        """Return the same answer with only some values, and their pairs."""
+        """Return the answer restricted to some values, and the pairs of these."""
         values = super().chosen(places)
         shown, pairs = set(values.columns["value"]), self.related["pairs"]
         two = zip(pairs.columns["given"], pairs.columns["value"], strict=True)

@@ -21,15 +21,15 @@ from .terminal_text import TextTable
 from .view import EstimateView, PageRequest
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Any]
-"""What estimates a tally, or remembers its estimate: ``Summary.estimate``, or a cache of it."""
+"""A function that estimates a tally: ``Summary.estimate``, or a cache of its results."""
 
 
 @dataclass(frozen=True)
 class CollectedReports:
-    """What was collected of a metric version on some days, and what estimates it.
+    """The reports of a metric version on some days, and the function that estimates them.
 
     ``refused`` counts the metric's refused batches by the problem's kind. ``weighting`` is None unless weights are
-    asked for. ``candidates`` replace those of the definition.
+    asked for. ``candidates`` replace the candidate strings of the definition.
     """
 
     metric: Metric
@@ -50,18 +50,18 @@ class CollectedReports:
 
 
 class Summary(ABC):
-    """What an estimate of a kind of question is, and how it is read, compared, exported and shown."""
+    """The base of summaries: how the answers to a kind of question are estimated, compared, exported and shown."""
 
     columns: ClassVar[Sequence[Column]]
     """The columns of an export."""
     schema: ClassVar[Schema]
-    """The API's answer."""
+    """The JSON schema of the API's answer."""
     shown_by: ClassVar[type[EstimateView]]
-    """What a page reads of a table."""
+    """The class through which a page reads a table."""
     weighable: ClassVar[bool] = False
-    """Whether its estimates can be weighted to a population."""
+    """Whether estimates can be weighted to a population."""
     searched: ClassVar[bool] = False
-    """Whether its values were found among reports, rather than listed in the definition."""
+    """Whether values are found among reports, rather than listed in the definition."""
     cheaper: ClassVar[str] = "ask for fewer days"
     """How to make one estimate cost less, in words."""
     daily: ClassVar[str | None] = None
@@ -71,9 +71,9 @@ class Summary(ABC):
     def estimate(
         self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
     ) -> Any:
-        """Return the bare estimates of a tally, which know their ``reports``, and their ``size`` in bytes.
+        """Return the estimates of a tally, without metadata: an object with ``reports``, and its ``size`` in bytes.
 
-        ``labels`` are the answers whose shares are estimated, if these are.
+        ``labels`` are the answers whose shares are estimated, for the kinds of question that have shares.
         """
 
     @abstractmethod
@@ -107,19 +107,19 @@ class Summary(ABC):
         raise ParameterError("metric", f"{metric.name} asks a kind of question that has no trend")
 
     def look(self, metric: Metric, day: date, estimate: Any) -> Look:
-        """Return what a watch tests of an estimate. Raises ParameterError if this kind cannot be watched."""
+        """Return the statistics that a watch tests. Raises ParameterError if this kind cannot be watched."""
         raise ParameterError("metric", f"{metric.name} asks a kind of question that cannot be watched")
 
     def watched(self, metric: Metric, reference: Look, looks: Sequence[Look], query: WatchQuery) -> Table:
-        """Return the test for a change since a reference period, given what was known on each day since."""
+        """Return the test for a change since a reference period; each day since then is a look."""
         raise NotImplementedError
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
-        """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
+        """Return the rows of the table ``daily`` that keep a day's answer for programs that read SQL."""
         return []
 
     def view(self, survey: CollectedReports, query: Query, request: PageRequest) -> EstimateView:
-        """Return what a page shows of a survey: the table of the API, seen by ``shown_by``."""
+        """Return the view of a survey that a page shows: the API's table, wrapped by ``shown_by``."""
         return self.shown_by(survey.metric, self.table(survey, query), request)
 
     def needs_simultaneous_intervals(self, metric: Metric) -> bool:

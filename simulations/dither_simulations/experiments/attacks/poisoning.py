@@ -79,7 +79,7 @@ class PoisoningAttack(Experiment):
         return cls.offered
 
     def cells(self) -> list[Forgery]:
-        """Return the grid."""
+        """Return the grid of all cells."""
         return [Forgery(name, attack, share) for attack in self.attacks for name in self.names for share in self.shares]
 
     def forged(self, cell: Forgery) -> int:
@@ -103,7 +103,7 @@ class PoisoningAttack(Experiment):
 
     @abstractmethod
     def liars(self, mechanism: Mechanism, count: int, rng: np.random.Generator) -> Population:
-        """Return people who claim what the attack is to raise."""
+        """Return people whose answers are the ones that the attack is to raise."""
 
     @abstractmethod
     def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
@@ -129,7 +129,7 @@ class PoisoningAttack(Experiment):
         """Return the columns with the sizes of question and attack."""
 
     def foreseen(self, cell: Forgery) -> Row:
-        """Return the columns that predict what an attack takes."""
+        """Return the columns that predict how many forged reports an attack needs."""
         return {}
 
 
@@ -145,7 +145,7 @@ class _GainPoisoning(PoisoningAttack):
 
     @abstractmethod
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:
-        """Return the estimate that is to rise."""
+        """Return the estimate that the attack is to raise."""
 
     @abstractmethod
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
@@ -245,7 +245,7 @@ class SharePoisoning(_GainPoisoning):
         return Tally.fold(mechanism, random_rows(mechanism, count, rng))
 
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
-        """Return G."""
+        """Return the G of the class docstring."""
         number = self.forged(cell)
         p, q = float(mechanism.p), float(mechanism.q)
         beta, held = number / (self.users + number), float(self._people().shares[self.chosen_values()].sum())
@@ -299,7 +299,7 @@ class NumberPoisoning(_GainPoisoning):
         return Population(numbered(points), count * np.eye(1, points, points - 1, int)[0])
 
     def without_randomizer(self, mechanism: Mechanism, count: int, rng: np.random.Generator, *, crafted: bool) -> Tally:
-        """Return the tally of reports that are random, or of which all of the greatest score are equally likely."""
+        """Return a tally of uniformly random reports or, if crafted, of those with the greatest score."""
         scores = _scores(mechanism)
         chances = (scores == scores.max()) if crafted else np.ones(scores.shape)
         counts = rng.multinomial(count, (chances / chances.sum()).ravel()).reshape(chances.shape)

@@ -230,11 +230,11 @@ class SelectionPoisoning(SharePoisoning):
         return Population(tuple(map(set_label, sets)), rng.multinomial(count, np.full(len(sets), 1 / len(sets))))
 
     def _claimed(self) -> int:
-        """Return how many chosen items a lie claims."""
+        """Return the number of chosen items that each forged answer claims."""
         return self.targets if self.at_most is None else min(self.targets, self.at_most)
 
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
-        """Return the sum over the chosen items."""
+        """Return the expected rise of the share, summed over the chosen items."""
         forged = self.forged(cell)
         p, q = float(mechanism.p), float(mechanism.q)
         shares = self._people_of_sets.shares[self.chosen_values()]

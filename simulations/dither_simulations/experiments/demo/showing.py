@@ -229,7 +229,7 @@ def devices(jobs: int) -> _Crowd:
 
     def report(survey: DemoSurvey, _definition: Path, url: str, step: Callable[[], object]) -> None:
         if not send_all(survey.metrics, url, survey.people, jobs, step):
-            raise CollectorError("it did not accept a device's reports within the time that a device waits")
+            raise CollectorError("the collector did not accept a device's reports within the time that a device waits")
 
     return _Crowd("device", report)
 
@@ -264,7 +264,7 @@ _DEFINITION = "demo-metrics.toml"
 
 
 def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> DemoSurvey:
-    """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
+    """Return the demo's survey: people drawn from a table of browser usage, or the rows of a file."""
     if source is None:
         if column is not None:
             raise ParameterError("--input", "missing; --column needs the file that contains it")
@@ -277,7 +277,7 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
 
 
 def asked_on_the_page(visitors: int | None, seed: int) -> DemoSurvey:
-    """Return what the demo's page asks, and visitors drawn for it."""
+    """Return the survey of the demo's page, with visitors drawn for it."""
     definition = (CHECKOUT / "demo" / "metrics.toml").read_text(encoding="utf-8")
     return page_survey(definition, visitors or VISITORS, np.random.default_rng(seed))
 
@@ -325,7 +325,7 @@ def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> li
     for answer in answers:
         if answer.reports != people:
             raise CollectorError(
-                f"of {answer.metric.name} it counted {counted(answer.reports, 'report')} of {people:,}"
+                f"of {people:,} reports of {answer.metric.name}, the collector counted {answer.reports:,}"
             )
     return answers
 

@@ -24,7 +24,7 @@ from ...collector import Person
 from ...tables import write_bytes
 
 CHECKOUT = Path(__file__).parents[4] / "client" / "js"
-"""Where the client for JavaScript is, in a checkout."""
+"""The folder of the JavaScript client in a checkout."""
 
 _LEAST_NODE = 20
 
@@ -97,7 +97,7 @@ class _DemoPage:
 
 @contextmanager
 def served(node: str, chromium: str) -> Iterator[_DemoPage]:
-    """Serve the demo's page on loopback while the context lasts; its visitors use these programs."""
+    """Serve the demo's page on loopback while the context lasts; visitors run in these ``node`` and ``chromium``."""
     with tempfile.TemporaryDirectory(prefix="dither-page-") as folder:
         for name in ("src", "demo"):
             shutil.copytree(CHECKOUT / name, Path(folder, name))
@@ -117,7 +117,7 @@ class _Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 — the base class names it so
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _version(node: str) -> int:

@@ -25,7 +25,7 @@ _OWN: Mapping[SurveyType, set[str]] = {
     "selection": {"zipf_s", "ratio", "greatest", "separator"},
     "string": {"zipf_s", "ratio"},
 }
-"""For each type, the parameters that only some types have, besides the fields of its experiment."""
+"""Options of each type of survey that not all types have, in addition to the fields of its experiment."""
 
 
 def _share_source(given: Mapping[str, Any]) -> "Source":
@@ -70,7 +70,10 @@ _SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
-    """Return whether users are generated, by one of these ``kinds``, and not read from a file."""
+    """Return whether users are generated from a distribution, rather than read from a file.
+
+    Raises ParameterError if the options contradict each other, or the distribution is not one of ``kinds``.
+    """
     kind = given["distribution"]
     if given["source"] is None:
         if kind == "csv" or given["column"] or given["weights"]:

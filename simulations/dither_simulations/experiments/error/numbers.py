@@ -209,7 +209,7 @@ def _reach(epsilon: float) -> float:
 
 
 _FINE = 129
-"""Points of the population whose least error is computed, the same for every mechanism."""
+"""Points of the grid on which the least possible error is computed, the same for every mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +242,7 @@ class NumberAccuracy(Accuracy):
     )
 
     def mechanism(self, cell: Cell) -> NumericMechanism:
-        """Return the mechanism."""
+        """Return the mechanism of a cell."""
         return named_numeric(cell.asked, cell.epsilon, self.permanent_epsilon)
 
     def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Row]:
@@ -259,11 +259,11 @@ class NumberAccuracy(Accuracy):
         )
 
     def extent(self, cell: Cell) -> Row:
-        """Return the number of points."""
+        """Return the column of the cell: the number of points of the grid."""
         return {"points": self.mechanism(cell).size}
 
     def theory(self, cell: Cell) -> Sequence[Row]:
-        """Return mean, distribution and quantiles; theory covers all of the mean, and nothing of quantiles."""
+        """Return rows for mean, distribution and quantiles. Theory covers all of the mean, and nothing of quantiles."""
         mechanism = self.mechanism(cell)
         shares = self.source.shares(mechanism.size)
         mse, width = expected_numbers(mechanism, shares, cell.users, self.confidence)
@@ -285,5 +285,5 @@ class NumberAccuracy(Accuracy):
         )
 
     def fixed(self, rows: Sequence[Row]) -> list[str]:
-        """Return nothing: a number has no size."""
+        """Return an empty list, because a question for a number has no size to show in a title."""
         return []

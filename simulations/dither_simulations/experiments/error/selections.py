@@ -124,7 +124,7 @@ class SelectionAccuracy(Accuracy):
         return super().about(cell)
 
     def extent(self, cell: Cell) -> Row:
-        """Return the number of items, and how many a person may have."""
+        """Return the columns of the cell: the number of items, and how many a person may have."""
         return {"size": cell.size, "at_most": self.at_most, "top": min(self.top, cell.size)}
 
     def theory(self, cell: Cell) -> Sequence[Row]:

@@ -119,7 +119,7 @@ def recall(frequency: Floats, shares: Floats, top: int) -> float:
 
 
 MOST_DRAWS = 2e6
-"""Maximum draws of a joint law, a fraction of a second; beyond them it is usually not worth its cost."""
+"""Maximum draws for which the joint law is the default: they take a fraction of a second."""
 
 
 def affordable_law(mechanism: Mechanism, population: Population) -> Law:
@@ -329,7 +329,7 @@ class ShareAccuracy(Accuracy):
         return super(ShareAccuracy, replace(self, collector="")).identity()
 
     def mechanism(self, cell: Cell) -> Mechanism:
-        """Return the mechanism."""
+        """Return the mechanism of a cell."""
         return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
 
     def population(self, cell: Cell) -> Population:
@@ -357,18 +357,18 @@ class ShareAccuracy(Accuracy):
         return measured_after(trial, population.shares, self.steps, self.top)
 
     def extent(self, cell: Cell) -> Row:
-        """Return the number of values, the day, and what a person has spent until then."""
+        """Return the columns of the cell: the number of values, the day, and the epsilon spent up to that day."""
         spent = self.mechanism(cell).epsilon_after(cell.day)
         return {"size": cell.size, "day": cell.day, "epsilon_spent": spent, "top": min(self.top, cell.size)}
 
     def theory(self, cell: Cell) -> Sequence[Row]:
-        """Return each step; except for the lower bound, theory is about raw estimates."""
+        """Return one row per step. Theory covers only raw estimates, except for the lower bound of the error."""
         known = expected(self.mechanism(cell), self.population(cell), cell.epsilon, self.confidence)
         rest = dict.fromkeys(known) | {"mse_bound": known["mse_bound"]}
         return [{"step": step, **(known if step == "raw" else rest)} for step in self.steps]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
-        """Return errors or, over days, the error of each day and above it the ε spent until then."""
+        """Return a plot of the errors. If several days are simulated, add a panel of the ε spent so far."""
         if not varies(rows, "day"):
             return super().plot(rows)
         spent, error = Curve("epsilon_spent", "ε spent so far"), Curve("mse", "mean squared error", bounded=False)

@@ -142,7 +142,7 @@ class StringAccuracy(Accuracy):
         return STRING_MECHANISMS if given["discover"] is None else DISCOVERING
 
     def mechanism(self, cell: Cell) -> Mechanism:
-        """Return the mechanism."""
+        """Return the mechanism of a cell."""
         if self.discover is not None:
             return named_discovery(cell.asked, self.discover, cell.epsilon, self.permanent_epsilon)
         return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
@@ -162,7 +162,7 @@ class StringAccuracy(Accuracy):
 
     @lru_cache(maxsize=2)  # noqa: B019 - likewise
     def looked_for(self, cell: Cell) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
-        """Return the people, labelled as the mechanism takes them, and the candidates or the question."""
+        """Return the population, with labels that the mechanism accepts, and the candidates or the question."""
         people = self.people(cell)
         if self.discover is not None:
             return spelled(self.discover, self.mechanism(cell), people.labels, people.shares), self.discover
@@ -188,7 +188,7 @@ class StringAccuracy(Accuracy):
         return super().about(cell)
 
     def extent(self, cell: Cell) -> Row:
-        """Return how many strings there are, where they are looked for, and the reach."""
+        """Return the columns of the cell: the number of strings, the candidates or the spelling, and the reach."""
         question, mechanism = self.discover, self.mechanism(cell)
         many = None if question is not None else self._listed(cell)
         return {
@@ -199,7 +199,7 @@ class StringAccuracy(Accuracy):
         }
 
     def notes(self, rows: Sequence[Row]) -> Sequence[str]:
-        """Return what the results are of, and what the columns mean."""
+        """Return notes on the population and on the meaning of the columns."""
         first = rows[0]
         return (
             "",
@@ -208,5 +208,5 @@ class StringAccuracy(Accuracy):
         )
 
     def legend(self, row: Row, points: str) -> str:
-        """Return where strings are looked for; there is no theory for them."""
+        """Return a legend that says where strings are looked for; there is no theory to mention."""
         return f"{_where(row)}; {points}"

@@ -56,7 +56,7 @@ class Planner(ABC):
     @property
     @abstractmethod
     def aim(self) -> float:
-        """The largest margin that is sufficient."""
+        """The largest margin of error that is acceptable."""
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class Planner(ABC):
         return []
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        """Return lines on other ways to ask."""
+        """Return lines of text on other ways to ask the question."""
         return []
 
     def odds(self, mechanism: Mechanism) -> str:

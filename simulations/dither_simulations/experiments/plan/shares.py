@@ -179,7 +179,7 @@ def _short(number: float) -> str:
 
 
 _HOPELESS = 0.03
-"""A share above that of the most frequent string of nearly all questions."""
+"""A margin this large makes a plan useless: hardly any question has a string with so large a share."""
 
 _OTHERS = "\nThe list is to have every string that more people hold: one that is missing hides rarer ones."
 """The assumption of ``reach``, in words."""

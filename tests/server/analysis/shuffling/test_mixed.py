@@ -71,11 +71,12 @@ def test_a_collector_refuses_a_promise_that_its_batches_do_not_keep(tmp_path: Pa
     good = parse_metrics(TOML.format(epsilon=3.0, mixed=1.0, least=2000))
     require_mixed(good.values())
     bad = TOML.format(epsilon=3.0, mixed=1.0, least=200)
-    with pytest.raises(ParameterError, match=r"metrics.theme.mixed: at epsilon = 3 a batch of 200 keeps .*, not 1;"):
+    refused = r"metrics.theme.mixed: at epsilon = 3 a batch of 200 reports guarantees only .*, not 1;"
+    with pytest.raises(ParameterError, match=refused):
         require_mixed(parse_metrics(bad).values())
     with pytest.raises(ParameterError, match="mixed"):
         create_app(config(tmp_path, metrics=parse_metrics(bad)))
     (tmp_path / "metrics.toml").write_text(bad, encoding="utf-8")
     checked = invoke(tmp_path, "doctor")
     assert checked.exit_code == 2
-    assert "metrics.theme.mixed: at epsilon = 3 a batch of 200 keeps" in checked.output
+    assert "metrics.theme.mixed: at epsilon = 3 a batch of 200 reports guarantees" in checked.output
