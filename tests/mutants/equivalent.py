@@ -100,6 +100,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "in_slice = connection.execute(_COUNT.where(*_slice( 1))).scalar_one()",
     ): "ids are random: any slice estimates the table",
     (
+        "server/dither_spool/workers.py",
+        "pool.shutdown(cancel_futures=False)",
+    ): "work whose result nobody reads is finished before the error is raised",
+    (
         f"{_SERVER}/store/batch_ids.py",
         "return conditions if number + 1 == _SLICES else [*conditions, BATCHES.c.batch <= bytes([number + 1])]",
     ): "ids have 16 bytes, and none is this one byte",

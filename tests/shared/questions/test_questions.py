@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_shared import BooleanQuestion, ChoiceQuestion, RandomizedResponse, StringQuestion
+from dither_shared import (
+    BooleanQuestion,
+    ChoiceQuestion,
+    KeyedEntropy,
+    RandomizedResponse,
+    Report,
+    StringQuestion,
+    parse_metrics,
+)
 from dither_shared.plain import type_name
 from shared import odd
 
@@ -110,3 +118,18 @@ def test_the_name_of_a_type_is_a_name() -> None:
     assert type_name(None) == "NoneType"
     assert type_name(odd.Liar()) == "Liar"
     assert type_name(type("a\nforged line", (), {})()) == type_name(type("x" * 65, (), {})()) == "object"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reading"),
+    [
+        ("epsilon = 1.0", "a report fits your text 48 times in 100, any other text 25 times"),
+        ('mechanism = "rappor"\nf = 0.5\np = 0.25\nq = 0.75', ""),  # its bits fit many texts, each a little
+    ],
+)
+def test_report_of_a_text_says_how_often_it_fits_if_it_is_one_symbol(lines: str, reading: str) -> None:
+    metric = parse_metrics(f'[metrics.browser]\ntype = "string"\n{lines}')["browser"]
+    entropy = KeyedEntropy(b"key")
+    cohort = metric.mechanism.draw_cohort(entropy)
+    report = Report(cohort, metric.mechanism.randomize(metric.answers.encode("Firefox").item, entropy, cohort))
+    assert metric.question.reading(metric.mechanism, report) == reading
