@@ -79,8 +79,8 @@ def test_the_unit_is_one(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here: apt-get install systemd")
     command = ["systemd-analyze", "verify", str(DEPLOY / name)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    remarks = [line for line in told.stderr.splitlines() if "/opt/dither/bin/" not in line]  # is not installed here
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    remarks = [line for line in result.stderr.splitlines() if "/opt/dither/bin/" not in line]  # is not installed here
     assert remarks == []
 
 
@@ -137,15 +137,15 @@ def post(body):
 statuses = []
 threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
-told = set()
+gauges = set()
 for _ in range(10):  # whichever worker answers
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
-    told |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
+    gauges |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
     connection.close()
 process.terminate()
-print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
+print(sorted(set(statuses)), process.wait(60), *gauges, sep="\\n")
 """
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
@@ -155,9 +155,9 @@ print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600, env=settings
     )
-    statuses, code, *told = ended.stdout.splitlines()
+    statuses, code, *gauges = ended.stdout.splitlines()
     assert (statuses, code) == ("[202]", "0"), ended.stderr
-    assert sorted(told) == [  # of all workers together, whichever tells it
+    assert sorted(gauges) == [  # of all workers together, whichever worker answers
         "dither_batch_ids 20",
         f'dither_build_info{{database="sqlite {sqlite3.sqlite_version.partition(".")[0]}',
         "dither_database_up 1",
@@ -184,8 +184,8 @@ def _asked_granian(folder: Path, port: int) -> tuple[HTTPResponse | None, int, i
     options = ["--interface", "wsgi", "--blocking-threads", "8", "--port", str(port)]
     command = [sys.executable, "-m", "granian", *options, "dither_server.wsgi:app"]
     quiet = subprocess.DEVNULL
-    told = {"DITHER_LOCAL_ADDRESS": f"127.0.0.1:{port}"}  # without it no report would be local, either
-    with subprocess.Popen(command, env={**environment(folder), **told}, stdout=quiet, stderr=quiet) as process:
+    local = {"DITHER_LOCAL_ADDRESS": f"127.0.0.1:{port}"}  # without it no report would be local, either
+    with subprocess.Popen(command, env={**environment(folder), **local}, stdout=quiet, stderr=quiet) as process:
         url, end = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
         while (accepted := post(url, batch().encode())) is None and time.monotonic() < end:
             time.sleep(0.05)  # it does not say when it listens

@@ -85,8 +85,8 @@ def test_a_worker_that_is_killed_does_not_hold_a_fold_up_for_long() -> None:
     config = pytest.importorskip("dask.config")
     usual = config.get("distributed.comm.timeouts.connect")
     ((name, value),) = compose("compose.scale.yml")["services"]["scheduler"]["environment"].items()
-    told = config.get("distributed.comm.timeouts.connect", config=config.collect_env({name: value}))
-    assert told == value != usual
+    timeout = config.get("distributed.comm.timeouts.connect", config=config.collect_env({name: value}))
+    assert timeout == value != usual
     seconds = pytest.importorskip("dask.utils").parse_timedelta
     assert seconds(value) < seconds(usual) / 2
 

@@ -12,7 +12,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.store import Store
 from dither_shared import Metric, parse_metrics
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import MOBILE, OPEN, THEME, TODAY, batch, config, problem, rows_of, upload
 
 NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["a", "b"]\nepsilon = 2.0\n'
@@ -47,8 +47,8 @@ def test_commands_read_former_versions_and_former_metrics(folder: Path) -> None:
     assert gone.stderr == f"mobile is no longer asked; this is its version {MOBILE.version}\n"
     assert "200 reports" in invoke(folder, "trend", "mobile").stdout
     assert "mobile" in invoke(folder, "export", "mobile").stdout
-    assert "--version: not collected here" in told(invoke(folder, "estimate", "theme", "--version", "0" * 16))
-    assert "known: mobile, theme" in told(invoke(folder, "estimate", "nothing"))
+    assert "--version: not collected here" in error_of(invoke(folder, "estimate", "theme", "--version", "0" * 16))
+    assert "known: mobile, theme" in error_of(invoke(folder, "estimate", "nothing"))
 
 
 def test_without_metrics_toml_the_database_is_enough(folder: Path) -> None:
@@ -73,7 +73,7 @@ def test_metrics_are_listed_and_shown(folder: Path) -> None:
     text = invoke(folder, "metric", "show", "theme", "--version", THEME.version).stdout
     assert "description       Which theme do people use?\n" in text
     assert "dark, light, =1+1, other" in text
-    assert "no metric has this name" in told(invoke(folder, "metric", "show", "nothing"))
+    assert "no metric has this name" in error_of(invoke(folder, "metric", "show", "nothing"))
 
 
 def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_path: Path) -> None:

@@ -241,15 +241,15 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
                 assert b" 400 " in stray.makefile("rb").readline()
         with closing(connect(url)) as connection:
             connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode()
+            metrics = connection.getresponse().read().decode()
         process.terminate()
         _, errors = process.communicate(timeout=PATIENCE)
-    assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in told
+    assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in metrics
     (line,) = [line for line in errors.splitlines() if line.startswith("{")]
     assert json.loads(line)["message"].startswith(
         "a batch was refused: malformed, metric unknown, version unknown, unread; 1 refused since the last such line"
     )
-    assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
+    assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in metrics
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
         assert by_kind(store, "") == {"malformed": len(lengths)}
 

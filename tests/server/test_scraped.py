@@ -24,13 +24,13 @@ PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PATIENCE = 120.0
 
 
-def jobs(page: str, told: str, url: str) -> str:
+def jobs(page: str, address: str, url: str) -> str:
     """The jobs of a page's prometheus.yml, for what listens at this URL."""
     (block,) = re.findall(
         r"```yaml\n# prometheus.yml\n.*?scrape_configs:\n(.*?)```", (PAGES / page).read_text(), re.DOTALL
     )
-    assert told in block
-    return str(block).replace(told, urlsplit(url).netloc)
+    assert address in block
+    return str(block).replace(address, urlsplit(url).netloc)
 
 
 @contextmanager
@@ -63,11 +63,11 @@ def answered(port: int, query: str) -> list[Any]:
                 response = connection.getresponse()
             except ConnectionError:
                 continue  # it does not listen yet
-            told = response.read()
+            answer = response.read()
         if response.status == 503:
             continue  # it is not ready yet
-        assert response.status == 200, told
-        if found := json.loads(told)["data"]["result"]:
+        assert response.status == 200, answer
+        if found := json.loads(answer)["data"]["result"]:
             return list(found)
     raise AssertionError(f"nothing answers {query}")
 

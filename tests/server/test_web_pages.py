@@ -139,8 +139,8 @@ BEFORE = (
 
 def before(status: HTTPStatus, problem: str = "", title: str = "", detail: str = "") -> bytes:
     """The answer of a collector that knows nothing of pages."""
-    told = {"type": f"urn:dither:problem:{problem}", "title": title, "status": status, "detail": detail}
-    body = json.dumps(told) if problem else '{"accepted": 3}'
+    problem_body = {"type": f"urn:dither:problem:{problem}", "title": title, "status": status, "detail": detail}
+    body = json.dumps(problem_body) if problem else '{"accepted": 3}'
     media_type = "application/problem+json" if problem else "application/json"
     text = BEFORE.format(status=status.value, phrase=status.phrase, type=media_type, length=len(body), body=body)
     return text.encode("ascii")

@@ -10,7 +10,7 @@ import pytest
 from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, running
 from server.test_near import CLOSED, statuses
 from server.test_process import PATIENCE
@@ -84,7 +84,7 @@ def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
         ("99999999d", "not a date"), ("20270101", "not a date"),
         ("99999d", "not a future day within a hundred years"),
     ):  # fmt: skip
-        said = told(invoke(folder, "token", "create", "--role", "read", "--expires", given))
+        said = error_of(invoke(folder, "token", "create", "--role", "read", "--expires", given))
         assert f"--expires: {what}" in said, given
     assert invoke(folder, "token", "list").stdout == ""
 
@@ -112,8 +112,8 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
         assert last[fresh[0].digest].expires == today
         (newest,) = set(last) - {one.digest for one in tokens.values()}
         assert last[newest].expires == today + timedelta(days=30)
-    assert "ID: names no token" in told(invoke(folder, "token", "rotate", "0123"))
-    assert "--grace: not a future day" in told(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
+    assert "ID: names no token" in error_of(invoke(folder, "token", "rotate", "0123"))
+    assert "--grace: not a future day" in error_of(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
 
 
 @pytest.mark.usefixtures("one_day")

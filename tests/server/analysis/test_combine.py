@@ -48,11 +48,11 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
     frequency = (rng.binomial(200, q + 0.02 * (p - q), (2, surveys)) / 200 - q) / (p - q)
     error = noise_law(mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([200]))
     names = [str(place) for place in range(surveys)]
-    told = [
+    estimates = [
         Table({"version": "v", "reports": 200}, {"value": names, "frequency": f, "standard_error": e})
         for f, e in zip(frequency, error, strict=True)
     ]
-    rows = combined("x", [Version(one, mechanism, DISTINCT) for one in told], 0.95).rows()
+    rows = combined("x", [Version(one, mechanism, DISTINCT) for one in estimates], 0.95).rows()
     off = np.array([row["frequency"] for row in rows]) - 0.02
     assert abs(off.mean()) < 0.08 * off.std()
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
@@ -64,18 +64,18 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
     assert client.get("/v1/metrics/theme/combined").json["values"] == []  # type: ignore[index]
     store.register([FORMER])
     store.commit([upload(THEME, rows_of(THEME, 900)), upload(FORMER, rows_of(FORMER, 400))], TODAY, b"s" * 16)
-    told = client.get("/v1/metrics/theme/combined?confidence=0.9").json
-    assert told is not None
-    assert (told["reports"], told["confidence"]) == (1300, 0.9)
-    assert sorted(told["versions"]) == sorted([THEME.version, FORMER.version])
-    assert {row["value"] for row in told["values"]} == {"dark", "light", "other"}  # that both list
+    combination = client.get("/v1/metrics/theme/combined?confidence=0.9").json
+    assert combination is not None
+    assert (combination["reports"], combination["confidence"]) == (1300, 0.9)
+    assert sorted(combination["versions"]) == sorted([THEME.version, FORMER.version])
+    assert {row["value"] for row in combination["values"]} == {"dark", "light", "other"}  # that both list
     each = {}
-    for version in told["versions"]:
+    for version in combination["versions"]:
         answer = client.get(f"/v1/metrics/theme/estimate?version={version}").json
         assert answer is not None
         each[version] = {row["value"]: row for row in answer["values"]}
     mechanisms = {one.version: one.mechanism for one in (THEME, FORMER)}
-    for row in told["values"]:
+    for row in combination["values"]:
         pairs = [(of[row["value"]]["frequency"], mechanisms[version], version) for version, of in each.items()]
         share = min(1.0, max(0.0, row["frequency"]))
         errors = [

@@ -172,8 +172,8 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     metric = ASKED["few"]
     first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
     second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
-    told = alike(metric, first, second, confidence=0.9)
-    before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
+    comparison = alike(metric, first, second, confidence=0.9)
+    before, after, row = first.rows()[1], second.rows()[1], comparison["values"][1]
     assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
     error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
     assert row["standard_error"] == pytest.approx(error)
@@ -183,7 +183,7 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     assert row["adjusted"] == pytest.approx(2 * row["p_value"])
     assert row["changed"]
     assert row["reports_needed"] is None
-    assert [side["reports"] for side in told["sides"]] == [1000, 4000]
+    assert [side["reports"] for side in comparison["sides"]] == [1000, 4000]
 
 
 def test_the_same_people_on_many_days_are_no_more_people() -> None:
@@ -247,14 +247,14 @@ def test_route_compares_two_weeks_two_stretches_and_two_versions(tmp_path: Path)
         ("2026-11-14", "2026-11-20", 600),
     ]
     days = f"since={before}&until={before}&other_since={TODAY}&other_until={TODAY}&change=0.05&confidence=0.99"
-    told = client.get(f"/v1/metrics/theme/compare?{days}").json
-    assert told is not None
-    rows = {row["value"]: row for row in told["values"]}
+    comparison = client.get(f"/v1/metrics/theme/compare?{days}").json
+    assert comparison is not None
+    rows = {row["value"]: row for row in comparison["values"]}
     assert rows["dark"]["changed"]
     assert rows["light"]["difference"] < -0.5
     assert rows["other"]["reports_needed"] > 1000
     again = client.get(f"/v1/metrics/theme/compare?{days}&other=theme&version={THEME.version}").json
-    assert again == told
+    assert again == comparison
     wrong = {
         f"/v1/metrics/theme/compare?since={before}": (400, "parameter"),
         f"/v1/metrics/theme/compare?other_since={TODAY}&other_until={before}": (400, "parameter"),

@@ -139,14 +139,14 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
     """The same permanent rows on ten days: odd for independent reports, and not for what they are."""
     mechanism = OptimizedUnary.calibrate(10, 1.0, 2.0)
     population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
-    rng, alone, told = np.random.default_rng(7), 0, 0
+    rng, undeclared, declared = np.random.default_rng(7), 0, 0
     for _ in range(50):
         tally = sample_tally(mechanism, population, rng)
         tenfold = Tally(10 * tally.reports, 10 * tally.counts)
-        alone += bool(odd(mechanism, tenfold))
-        told += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
-    assert alone > 10
-    assert told == 0
+        undeclared += bool(odd(mechanism, tenfold))
+        declared += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
+    assert undeclared > 10
+    assert declared == 0
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
     assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
@@ -205,8 +205,8 @@ def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
         min(stats.binom.cdf(seen, n, min(p, q)), stats.binom.sf(seen - 1, n, max(p, q)))
         for seen, n in zip(*estimated, strict=True)
     ]
-    (told,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
-    assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
+    (p_value,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
+    assert p_value == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["hadamard-response", "projective-geometry", "local-hashing"])

@@ -72,8 +72,8 @@ def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mec
     each = 10**6 // mechanism.cohorts
     honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
     labels = tuple(map(str, range(mechanism.size or 0)))
-    told, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
-    for forged in (round(0.94 * told), round(1.06 * told)):
+    needed, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
+    for forged in (round(0.94 * needed), round(1.06 * needed)):
         made = Tally.zero(mechanism)
         made.reports[0] = made.counts[0, mechanism.supporting(0, 0)[-1]] = forged
         lows.append(estimate(mechanism, labels, honest + made).low[0])
@@ -83,9 +83,9 @@ def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mec
 def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
     """So many, and not fewer, take the expected estimate of an absent value to where its interval leaves 0."""
     mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
-    told = poisoning(mechanism, users, 0.95, 0.01)
-    assert (told["share"], told["reports"]) == (0.01, 10_000)
-    needed = told["reports_to_appear"]
+    effect = poisoning(mechanism, users, 0.95, 0.01)
+    assert (effect["share"], effect["reports"]) == (0.01, 10_000)
+    needed = effect["reports_to_appear"]
     assert needed is not None
     lows = []
     for forged in (0, needed, needed + 10):

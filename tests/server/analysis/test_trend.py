@@ -134,8 +134,8 @@ def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     )["x"]
     rng = np.random.default_rng(5)
     shares = [[0.9, 0.0, 0.1]] * 20 + [[0.7, 0.2, 0.1]]
-    told = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
-    assert [one["drift"] for one in told["values"]][1]
+    answer = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
+    assert [one["drift"] for one in answer["values"]][1]
 
 
 @pytest.mark.parametrize("days", [[5, 5], [7, 3]], ids=str)
@@ -163,9 +163,9 @@ def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: li
 def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> None:
     """Each of these is many standard errors: the least z is 7, so that it is missed with a probability below 1e-3."""
     rng = np.random.default_rng(2)
-    told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))
-    assert all(one["drift"] for one in told["values"])
-    course = told["values"][1]
+    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))
+    assert all(one["drift"] for one in answer["values"])
+    course = answer["values"][1]
     assert (course["slope"] or 0) > 0
     if shares[1] == 0.22:
         assert course["slope"] == pytest.approx(0.02, abs=6 * (course["slope_error"] or 0))
@@ -174,23 +174,23 @@ def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> Non
 def test_the_straight_line_is_least_squares() -> None:
     rng = np.random.default_rng(5)
     tallies = strangers(FRESH, [[0.7, 0.3]] * 6, rng)
-    told = trend(FRESH, on_days(FRESH, tallies))
-    yes = np.array([point["frequency"] or 0 for point in told["values"][1]["points"]])
-    assert told["values"][1]["slope"] == pytest.approx(np.polyfit(np.arange(6), yes, 1)[0])
+    answer = trend(FRESH, on_days(FRESH, tallies))
+    yes = np.array([point["frequency"] or 0 for point in answer["values"][1]["points"]])
+    assert answer["values"][1]["slope"] == pytest.approx(np.polyfit(np.arange(6), yes, 1)[0])
     mechanism = FRESH.mechanism
     p, q = float(mechanism.p), float(mechanism.q)
     supported = q + float(yes.mean()) * (p - q)
     error = (supported * (1 - supported) / PEOPLE) ** 0.5 / (p - q) / np.sqrt(17.5)
-    assert error < (told["values"][1]["slope_error"] or 0) < 1.2 * error  # what may be shared adds a little
+    assert error < (answer["values"][1]["slope_error"] or 0) < 1.2 * error  # what may be shared adds a little
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:
     rng = np.random.default_rng(1)
     few = strangers(FRESH, [[0.7, 0.3]], rng, LEAST_REPORTS - 1)
-    told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
-    assert [step["tested"] for step in told["steps"]] == [True, False]
-    assert [len(one["points"]) for one in told["values"]] == [2, 2]
-    assert [(one["p_value"], one["drift"]) for one in told["values"]] == [(None, False)] * 2
+    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
+    assert [step["tested"] for step in answer["steps"]] == [True, False]
+    assert [len(one["points"]) for one in answer["values"]] == [2, 2]
+    assert [(one["p_value"], one["drift"]) for one in answer["values"]] == [(None, False)] * 2
     assert trend(FRESH, [])["steps"] == []
     assert [one["points"] for one in trend(FRESH, [])["values"]] == [[], []]
 
@@ -211,10 +211,10 @@ def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path
         ("2026-11-03", "2026-11-08", 200),
         ("2026-11-09", "2026-11-15", 600),
     ]
-    told = {one["value"]: one for one in days["values"]}
-    assert told["dark"]["drift"]
-    assert told["light"]["slope"] < -0.05
-    assert not told["other"]["drift"]
+    rows = {one["value"]: one for one in days["values"]}
+    assert rows["dark"]["drift"]
+    assert rows["light"]["slope"] < -0.05
+    assert not rows["other"]["drift"]
     assert weeks["confidence"] == 0.9
     assert days["slope_unit"] == weeks["slope_unit"] == "share per day"
     for one in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November

@@ -154,9 +154,9 @@ def test_answers_to_sealed_reports_are_as_described(app: Flask, tmp_path: Path, 
         response = asked.call(headers=admin)
         asked.validate_response(response)
         assert response.status_code == 200
-    told = response.json()["sealed"]
-    assert told.pop("shuffled")["reports"] == 5
-    assert told == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
+    sealed = response.json()["sealed"]
+    assert sealed.pop("shuffled")["reports"] == 5
+    assert sealed == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
 
 
 def test_answers_about_strata_are_as_described(tmp_path: Path) -> None:

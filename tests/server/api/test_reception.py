@@ -53,19 +53,19 @@ def test_asking_whether_one_may_report_is_answered_as_a_report_is(client: FlaskC
 
 def test_collector_says_when_no_token_is_needed(client: FlaskClient, opened: FlaskClient) -> None:
     for needs_none, environ in ((client, {}), (opened, FAR), (opened, FAR | {"HTTP_AUTHORIZATION": "Bearer x"})):
-        told = needs_none.get("/v1/reports", environ_overrides=environ)
-        assert told.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
+        answer = needs_none.get("/v1/reports", environ_overrides=environ)
+        assert answer.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
 
 
 def test_version_route_says_whether_its_reports_are_accepted(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> object:
+    def answer() -> object:
         return client.get(version_path(), environ_overrides=FAR).json
 
-    assert told() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
+    assert answer() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
     collector_of(app).store.definitions.disable("theme", None, TODAY)
-    assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
+    assert answer() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
 
     def away() -> None:
         raise StoreError("database: gone")

@@ -9,7 +9,7 @@ import pytest
 
 from dither_server.store import Store
 from dither_shared import load_metrics
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import rows_of, upload
 
 MONDAY = date(2026, 6, 1)
@@ -75,7 +75,7 @@ def test_active_devices_are_counted(collected: Path) -> None:
 
 
 def test_metrics_of_other_kinds_are_refused(collected: Path) -> None:
-    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in told(
+    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in error_of(
         invoke(collected, "retention", "exported")
     )
-    assert "kept: does not count devices" in told(invoke(collected, "active", "kept"))
+    assert "kept: does not count devices" in error_of(invoke(collected, "active", "kept"))

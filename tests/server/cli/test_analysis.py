@@ -79,9 +79,9 @@ def test_compare_prints_a_table_or_json(folder: Path) -> None:
     assert lines[1].endswith("changed")
     assert "no change seen; 5 points take " in lines[4]
     days = ("--since", "2026-11-20", "--until", "2026-11-20", "--other-since", "2026-11-27", "--json")
-    told = json.loads(invoke(folder, "compare", "theme", *days).stdout)
-    assert [side["periods"] for side in told["sides"]] == [1, 1]
-    assert told["values"][0]["changed"]
+    answer = json.loads(invoke(folder, "compare", "theme", *days).stdout)
+    assert [side["periods"] for side in answer["sides"]] == [1, 1]
+    assert answer["values"][0]["changed"]
 
 
 def test_trend_prints_a_table_or_json(folder: Path) -> None:
@@ -94,8 +94,8 @@ def test_trend_prints_a_table_or_json(folder: Path) -> None:
     assert notes == "drift means p < 0.05, by Holm's method"
     assert lines[0].split() == ["value", "first", "%", "last", "%", "points", "a", "day", "±", "p"]
     assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
-    told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
-    assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]
+    answer = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
+    assert [step["since"] for step in answer["steps"]] == ["2026-11-16", "2026-11-23"]
     none = invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout
     assert none == "theme: no reports on these days, so there is no trend.\n"
 

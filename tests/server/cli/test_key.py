@@ -15,7 +15,7 @@ from dither_server.ingest.seal_keys import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
 from dither_shared.seal_key import SUITES
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, sealed_upload
 from server.ingest.sealed.sealing import drawn, keep
 
@@ -37,9 +37,9 @@ def test_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
     path = folder / "seal-keys.json"
     first = key_of(invoke(folder, "key", "create", "--suite", suite))
     assert path.stat().st_mode & 0o777 == 0o600
-    assert f"there is a key of {suite}" in told(invoke(folder, "key", "create", "--suite", suite))
+    assert f"there is a key of {suite}" in error_of(invoke(folder, "key", "create", "--suite", suite))
     following = key_of(invoke(folder, "key", "rotate"))
-    assert f"{first}: retire it first" in told(invoke(folder, "key", "rotate"))
+    assert f"{first}: retire it first" in error_of(invoke(folder, "key", "rotate"))
     assert listed(folder) == [first, following]
     lines = invoke(folder, "key", "list").stdout.splitlines()
     assert [line.split()[:3] for line in lines] == [[one, suite, "made"] for one in (first, following)]
@@ -48,11 +48,11 @@ def test_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
     assert not any(one in invoke(folder, "key", "list").output for one in private)
     assert invoke(folder, "key", "retire", first).exit_code == 0
     assert listed(folder) == [following]
-    assert "names no key" in told(invoke(folder, "key", "retire", first))
+    assert "names no key" in error_of(invoke(folder, "key", "retire", first))
 
 
 def test_suites_have_keys_of_their_own(folder: Path) -> None:
-    assert "there is no key of x25519 yet" in told(invoke(folder, "key", "rotate"))
+    assert "there is no key of x25519 yet" in error_of(invoke(folder, "key", "rotate"))
     one, other = (key_of(invoke(folder, "key", "create", "--suite", suite)) for suite in SUITES)
     third = key_of(invoke(folder, "key", "rotate", "--suite", "x25519"))
     assert listed(folder) == [one, other, third]
@@ -61,7 +61,7 @@ def test_suites_have_keys_of_their_own(folder: Path) -> None:
 def test_key_that_metrics_toml_names_is_retired_only_by_force(folder: Path) -> None:
     made = invoke(folder, "key", "create")
     (folder / "metrics.toml").write_text(METRICS_TOML + made.stdout, encoding="utf-8")
-    assert "metrics.toml names it; rotate first" in told(invoke(folder, "key", "retire", key_of(made)))
+    assert "metrics.toml names it; rotate first" in error_of(invoke(folder, "key", "retire", key_of(made)))
     assert listed(folder) == [key_of(made)]
     assert invoke(folder, "key", "retire", key_of(made), "--force").exit_code == 0
     assert listed(folder) == []
@@ -72,13 +72,13 @@ def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
     made = invoke(folder, "key", "create", "--seal-keys", str(elsewhere))
     assert [one.public.fingerprint for one in KeyFile(elsewhere).read()] == [key_of(made)]
     nowhere = invoke(folder, "key", "create", "--seal-keys", str(tmp_path / "no" / "keys.json"))
-    assert "/no/keys.json.lock cannot be opened (No such file or directory)" in told(nowhere, 1)
+    assert "/no/keys.json.lock cannot be opened (No such file or directory)" in error_of(nowhere, 1)
 
 
 def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_server.ingest.hpke.find_spec", lambda _: None)
     for command in ("create", "rotate"):
-        assert "pip install 'dither[server,sealed]'" in told(invoke(folder, "key", command))
+        assert "pip install 'dither[server,sealed]'" in error_of(invoke(folder, "key", command))
     keep(folder / "seal-keys.json")
 
 

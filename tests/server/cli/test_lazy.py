@@ -38,8 +38,8 @@ for arguments in json.loads(sys.argv[2]):
         answer(sys.argv[1], arguments, theirs)
         sys.exit()
     os.close(theirs)
-    *told, imported = open(ours, encoding="utf-8").read().splitlines()
-    print(json.dumps([arguments, os.wait()[1], told, imported]), flush=True)
+    *output, imported = open(ours, encoding="utf-8").read().splitlines()
+    print(json.dumps([arguments, os.wait()[1], output, imported]), flush=True)
 """
 
 
@@ -49,9 +49,9 @@ def imported(program: str, *asked: Sequence[str], **variables: str) -> Iterator[
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     assert ended.returncode == 0, ended.stderr
     for line in ended.stdout.splitlines():
-        arguments, status, told, packages = json.loads(line)
+        arguments, status, output, packages = json.loads(line)
         assert status == 0, (arguments, ended.stderr)
-        yield "\n".join(told), set(json.loads(packages))
+        yield "\n".join(output), set(json.loads(packages))
 
 
 def test_help_imports_no_command() -> None:
@@ -60,9 +60,9 @@ def test_help_imports_no_command() -> None:
     assert len(found) == len(asked)
     assert not found[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
     wrong = [
-        (words, told, packages & HEAVY)
-        for words, (told, packages) in zip(asked, found, strict=True)
-        if packages & HEAVY or not told.startswith("Usage: dither-server")
+        (words, output, packages & HEAVY)
+        for words, (output, packages) in zip(asked, found, strict=True)
+        if packages & HEAVY or not output.startswith("Usage: dither-server")
     ]
     assert not wrong
 
@@ -92,6 +92,6 @@ def test_every_command_is_where_it_is_said_to_be() -> None:
 )
 def test_completion_lists_commands_options_and_choices(words: str, expected: list[str]) -> None:
     variables = {"_DITHER_SERVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    ((told, packages),) = imported("server", [], **variables)
-    assert [line.partition(",")[2] for line in told.splitlines()][: len(expected)] == expected
+    ((output, packages),) = imported("server", [], **variables)
+    assert [line.partition(",")[2] for line in output.splitlines()][: len(expected)] == expected
     assert not packages & HEAVY

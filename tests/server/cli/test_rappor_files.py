@@ -57,15 +57,15 @@ def test_files_hold_the_numbers_of_the_tally(folder: Path) -> None:
 
 
 def test_decoded_files_match_the_estimate_of_the_metric(folder: Path) -> None:
-    told = json.loads(decode(folder, "--json", "--all"))
+    answer = json.loads(decode(folder, "--json", "--all"))
     fit = regress(MECHANISM, CANDIDATES, TALLY)
-    values = {row["value"]: row for row in told["values"]}
-    assert len(values) == told["candidates"] == 60
+    values = {row["value"]: row for row in answer["values"]}
+    assert len(values) == answer["candidates"] == 60
     assert [values[name]["frequency"] for name in CANDIDATES] == pytest.approx(fit.frequency.tolist(), abs=1e-9)
     assert [values[name]["found"] for name in CANDIDATES] == fit.found.tolist()
     assert [values[name]["consistent"] for name in CANDIDATES] == pytest.approx(fit.consistent.tolist(), abs=1e-9)
-    assert told["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
-    assert told["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
+    assert answer["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
+    assert answer["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
 
 
 def test_found_candidates_are_printed_as_a_table(folder: Path) -> None:

@@ -14,7 +14,7 @@ from dither_server.cli.options import CommandError
 from dither_server.cli.watch import _Webhook
 from dither_server.store import Store
 from dither_shared import ParameterError
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS, METRICS_TOML, SPEED, STRATA_TOML, THEME, TODAY, rows_of, upload
 
 REFERENCE = ("--reference-until", str(TODAY - timedelta(days=3)))
@@ -86,7 +86,7 @@ def test_without_a_change_cron_has_nothing_to_mail(watched: Path) -> None:
     ],
 )
 def test_mistakes_get_one_line_without_secrets(watched: Path, options: tuple[str, ...], wrong: str) -> None:
-    line = told(invoke(watched, "watch", "theme", *options))
+    line = error_of(invoke(watched, "watch", "theme", *options))
     assert wrong in line
     assert "secret" not in line
 

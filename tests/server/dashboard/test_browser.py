@@ -142,11 +142,11 @@ def test_printed_address_opens_the_pages_and_its_cookie_no_other_port(tab: Page,
     app, asked = filled(tmp_path, open=frozenset()), []
 
     def watched(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        def told(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+        def noted(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             asked.append((environ["PATH_INFO"], int(status[:3]), "HTTP_COOKIE" in environ))
             return start(status, headers, *error)
 
-        return app(environ, told)
+        return app(environ, noted)
 
     tab.look()
     with closing(collector_of(app)) as collector, served(watched) as url, served(Response("nothing")) as other:

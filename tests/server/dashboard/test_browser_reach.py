@@ -97,7 +97,7 @@ def test_axe_finds_no_violation_on_any_page(
         tab.open(url)
         tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         tab.run(f"{axe};0")
-        found = tab.run("axe.run(document).then((told) => JSON.stringify([told.passes.length, told.violations]))")
+        found = tab.run("axe.run(document).then((result) => JSON.stringify([result.passes.length, result.violations]))")
         passed, violations = json.loads(found)
         assert passed > 20
         assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == [], url
@@ -111,11 +111,11 @@ def test_on_a_phone_each_value_has_its_figure(tab: Page, site: str, path: str) -
     tab.look(390)
     tab.open(site + path)
     rows = tab.run("document.querySelectorAll('.values tbody tr').length")
-    told = tab.run("""[...document.querySelectorAll(".values tbody tr td:nth-child(2)")]
+    figures = tab.run("""[...document.querySelectorAll(".values tbody tr td:nth-child(2)")]
         .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right <= 390)
         .map((one) => one.innerText)""")
-    assert len(told) == rows > 1
-    assert all("±" in one or one.endswith("%") or "△ too few reports" in one for one in told)
+    assert len(figures) == rows > 1
+    assert all("±" in one or one.endswith("%") or "△ too few reports" in one for one in figures)
 
 
 @pytest.mark.slow  # a matter of layout

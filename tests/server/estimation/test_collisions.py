@@ -97,9 +97,9 @@ def test_the_concentration_is_the_mean_over_pairs_of_reports(mechanism: Sketched
     chance = Fraction(1, mechanism.bits)
     expected = (total / len(pairs) - chance) / (1 - chance)
     rows = b"".join(bytes(row) for row in zip(cohorts, numbers, strict=True))
-    told = concentration(mechanism, Tally.fold(mechanism, rows))
-    assert told == pytest.approx(float(expected), rel=1e-9)
-    assert 0.2 < told < 0.8
+    computed = concentration(mechanism, Tally.fold(mechanism, rows))
+    assert computed == pytest.approx(float(expected), rel=1e-9)
+    assert 0.2 < computed < 0.8
 
 
 def test_concentrations_beyond_the_range_are_its_ends() -> None:

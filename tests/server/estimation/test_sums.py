@@ -48,14 +48,14 @@ def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: 
 def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, float]) -> None:
     """Variances of 600 estimates have a relative error of 5.8%: beyond 30% with a probability below 1e-6."""
     mechanism, rng = made(name, parameters), np.random.default_rng(20261122)
-    estimates, told = [], []
+    estimates, covariances = [], []
     for survey in range(600):
         tally = drawn(mechanism, 500, rng)
         estimates.append(debiased(mechanism, (), tally).frequency)
         if survey % 10 == 0:
-            told.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
+            covariances.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
     true = np.cov(np.array(estimates).T)
-    for group, said in zip((ROWS, COLUMNS), np.mean(told, axis=0), strict=True):
+    for group, said in zip((ROWS, COLUMNS), np.mean(covariances, axis=0), strict=True):
         same = group[:, np.newaxis] == group
         assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.3)
         # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.

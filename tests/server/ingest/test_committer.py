@@ -59,11 +59,11 @@ class Gate:
 
 def submitted(committer: ReportCommitter, one: Upload) -> "Future[UploadOutcome]":
     """Submit an upload; return what is told of it."""
-    told: Future[UploadOutcome] = Future()
+    outcome: Future[UploadOutcome] = Future()
     committer.submit(
-        one, lambda what: told.set_exception(what) if isinstance(what, StoreError) else told.set_result(what)
+        one, lambda what: outcome.set_exception(what) if isinstance(what, StoreError) else outcome.set_result(what)
     )
-    return told
+    return outcome
 
 
 @pytest.fixture
@@ -121,10 +121,10 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     gate: Gate, committer: ReportCommitter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
-        told = submitted(committer, upload())
+        outcome = submitted(committer, upload())
         gate.let(1)
         with pytest.raises(StoreError):
-            told.result(timeout=PATIENCE)
+            outcome.result(timeout=PATIENCE)
 
     gate.failure = StoreError("the disk is full")
     for _ in range(3):

@@ -48,20 +48,20 @@ def test_answer_that_nobody_reads_frees_its_slot(app: Flask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told_by"),
+    ("path", "variable"),
     [
         *((path, "dither.peer_gone") for path in (TABLE, TREND, f"{TREND}?top=2", ESTIMATE, "/m/wide", "/")),
         (TABLE, "waitress.client_disconnected"),
     ],
 )
-def test_analysis_ends_when_its_peer_has_hung_up(path: str, told_by: str, app: Flask, read: list[str]) -> None:
+def test_analysis_ends_when_its_peer_has_hung_up(path: str, variable: str, app: Flask, read: list[str]) -> None:
     asked: list[bool] = []
 
     def gone() -> bool:
         asked.append(True)
         return len(asked) > 2
 
-    app.test_client().get(path, environ_overrides={told_by: gone})
+    app.test_client().get(path, environ_overrides={variable: gone})
     assert len(asked) == 3 or path == ESTIMATE
     assert len(read) <= 4
     assert ended(app) == {"abandoned": 1}

@@ -181,9 +181,9 @@ def test_export_of_several_kinds_has_the_columns_of_all(tmp_path: Path) -> None:
 def test_commands_answer_in_words_and_as_the_api_does(tmp_path: Path, app: Flask) -> None:
     for verb, word in (("estimate", "p95"), ("compare", "nothing to compare"), ("trend", "slope")):
         for name in ("startup", "table"):
-            told = command(tmp_path, verb, name)
-            assert told.exit_code == 0, told.output
-            assert word in told.output
+            printed = command(tmp_path, verb, name)
+            assert printed.exit_code == 0, printed.output
+            assert word in printed.output
             same = json.loads(command(tmp_path, verb, name, "--json").output)
             assert same == app.test_client().get(f"/v1/metrics/{name}/{verb}").get_json()
     for arguments, what in (
@@ -201,14 +201,14 @@ SELECT = "SELECT day, reports, mean, mean_error, mean_low, mean_high, p50, p50_l
 
 def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
     assert command(tmp_path, "refresh").exit_code == 0
-    told = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
+    result = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         rows = view.execute(f"{SELECT} FROM daily_numbers WHERE metric = 'startup' ORDER BY day").fetchall()
         both = view.execute("SELECT metric, count(*) FROM daily_numbers GROUP BY metric").fetchall()
         shares = view.execute("SELECT DISTINCT metric FROM daily_estimates ORDER BY metric").fetchall()
     assert dict(both) == {"startup": DAYS, "table": DAYS}
     assert shares == [("theme",)]
-    for row, day in zip(rows, told, strict=True):
+    for row, day in zip(rows, result, strict=True):
         of = {one["share"]: one for one in day["quantiles"]}
         mean = day["mean"]
         assert row[:2] == (day["since"], 600)

@@ -104,8 +104,8 @@ def test_answers_by_an_attribute_end_with_all_of_them_together(client: FlaskClie
 
 def test_answers_by_several_attributes_or_days_are_of_those_with_reports(client: FlaskClient) -> None:
     answers = asked(client, "estimate?by=channel&by=platform&values=tabs")
-    told = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
-    assert told == [*(LABELS[place] for place in SENT), "-/-"]
+    message = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
+    assert message == [*(LABELS[place] for place in SENT), "-/-"]
     assert {len(one["values"]) for one in answers} == {1}
     answers = asked(client, "estimate?by=channel&by_day=true&platform=linux")
     assert [(one["since"], one["stratum"], one["reports"]) for one in answers] == [
@@ -168,9 +168,9 @@ def test_strata_are_compared_on_the_same_days_with_their_own_or_another_metric(c
     assert tabs["high"] < -0.7
     sides = asked(client, "compare?other=layout&other_channel=other&channel=stable")["sides"]
     assert [side["reports"] for side in sides] == [500, 150]
-    told = refused(client, "compare?other=theme&channel=stable&other_channel=other")
-    assert told.startswith("'other_channel': unknown; known here: since,")
-    assert told.endswith("platform, channel")
+    message = refused(client, "compare?other=theme&channel=stable&other_channel=other")
+    assert message.startswith("'other_channel': unknown; known here: since,")
+    assert message.endswith("platform, channel")
 
 
 def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) -> None:
@@ -180,8 +180,8 @@ def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) 
         f"{linux}&other_since=2026-11-01",
         f"{linux}&since=2026-11-19",
     ):
-        told = refused(client, f"compare?{query}")
-        assert told == "other_since: both sides hold the same reports; give days or strata that do not overlap"
+        message = refused(client, f"compare?{query}")
+        assert message == "other_since: both sides hold the same reports; give days or strata that do not overlap"
     days = "since=2026-11-19&until=2026-11-19&other_since=2026-11-20"
     sides = asked(client, f"compare?platform=linux&{days}")["sides"]
     assert [(side["reports"], side["stratum"]["platform"]) for side in sides] == [(100, "linux"), (200, "linux")]
@@ -199,10 +199,10 @@ def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
     store.commit([upload(bare), upload(LAYOUT, stratum=0)], TODAY, SHARD)
     store.commit([upload(with_beta["layout"], stratum=place) for place in (0, 1)], TODAY, SHARD)
     client = app.test_client()
-    told = [(one["reports"], len(one["versions"]), one.get("stratum")) for one in (
+    message = [(one["reports"], len(one["versions"]), one.get("stratum")) for one in (
         asked(client, "combined"), asked(client, "combined?platform=linux"), asked(client, "combined?channel=beta")
     )]  # fmt: skip
-    assert told == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
+    assert message == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
     assert refused(client, "combined?channel=nightly") == "channel: 'nightly' is not one of stable, beta, other"
     collector_of(app).close()
 
@@ -210,10 +210,10 @@ def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["estimate", "trend", "combined", "compare"])
 def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: FlaskClient, path: str) -> None:
     assert refused(client, f"{path}?platform=amiga") == "platform: 'amiga' is not one of linux, windows, other"
-    told = refused(client, f"{path}?color=red")
-    assert told.startswith("'color': unknown; known here: since, until, confidence,")
-    assert "platform, channel" in told
-    assert "strata" not in told
+    message = refused(client, f"{path}?color=red")
+    assert message.startswith("'color': unknown; known here: since, until, confidence,")
+    assert "platform, channel" in message
+    assert "strata" not in message
     assert refused(client, f"{path}?platform=linux&platform=windows") == "platform: given twice"
     assert refused(client, f"{path}?platform=").startswith("'platform': not a value")
     assert refused(client, f"{path}?strata=linux").startswith("'strata': unknown; known here:")
@@ -222,8 +222,8 @@ def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: 
     if path == "estimate":
         assert refused(client, "estimate?by=color") == "by: names no attribute of layout; known: platform, channel"
         assert refused(client, "estimate?by=platform", "theme") == "by: names no attribute of theme; it has none"
-        told = refused(client, "estimate?by=platform&platform=linux")
-        assert told == "by: platform has only one value in this query; leave out one of the two"
+        message = refused(client, "estimate?by=platform&platform=linux")
+        assert message == "by: platform has only one value in this query; leave out one of the two"
 
 
 def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -> None:

@@ -179,15 +179,15 @@ def test_answers_of_the_app() -> None:
         assert plain.endswith(b"\r\n\r\nonetwo")
         assert b"chunked" not in plain
         many = b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(200))
-        told = served.ask(many + b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
-        places = [told.index(b"\r\n\r\n/%d" % number) for number in range(200)]
+        answers = served.ask(many + b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
+        places = [answers.index(b"\r\n\r\n/%d" % number) for number in range(200)]
         assert places == sorted(places)
-        assert told.endswith(b"/last")
-        told = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
-        assert told.startswith(b"HTTP/1.1 413 ")
+        assert answers.endswith(b"/last")
+        answers = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
+        assert answers.startswith(b"HTTP/1.1 413 ")
         assert b'dither_unread_requests_total{status="413"} 1.0' in served.prometheus.text()
-        told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
-        assert told.endswith(b"/a")
+        answers = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
+        assert answers.endswith(b"/a")
     assert len(served.limiter) == 0
 
 

@@ -164,9 +164,9 @@ def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) ->
     outcomes, troubles = committed(url, groups)
     assert set(outcomes) == {COUNTED}
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(rows.values())))
-    told = pg.sealed(THEME)
-    assert told is not None
-    assert told.reports == 120
+    sealed = pg.sealed(THEME)
+    assert sealed is not None
+    assert sealed.reports == 120
     assert not any("deadlock" in one for one in troubles)
 
 
@@ -232,9 +232,9 @@ def test_collector_on_postgresql_answers_its_routes(url: str, tmp_path: Path) ->
         assert sent.status_code == 202
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
-    told = samples(client.get("/metrics").text)
-    assert (told["dither_database_up"], told["dither_batch_ids"]) == (1, 1)
-    assert told["dither_database_bytes"] > 1_000_000
-    assert any('database="postgresql ' in name for name in told)
-    assert not any(name.startswith("dither_disk") for name in told)  # its disk is that of another machine
+    sealed = samples(client.get("/metrics").text)
+    assert (sealed["dither_database_up"], sealed["dither_batch_ids"]) == (1, 1)
+    assert sealed["dither_database_bytes"] > 1_000_000
+    assert any('database="postgresql ' in name for name in sealed)
+    assert not any(name.startswith("dither_disk") for name in sealed)  # its disk is that of another machine
     collector_of(app).close()

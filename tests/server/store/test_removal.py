@@ -18,7 +18,7 @@ from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcom
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import Metric, parse_metrics
-from server.cli.invoking import told
+from server.cli.invoking import error_of
 from server.collecting import (
     COUNTED,
     METRICS,
@@ -171,7 +171,7 @@ def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path)
         ([*theme, "--version", MOBILE.version], "--version: not collected here; known:"),
         ([*theme, "--db", missing], "missing.db does not exist"),
     ):
-        assert what in told(purge(tmp_path, *arguments, "--yes")), arguments
+        assert what in error_of(purge(tmp_path, *arguments, "--yes")), arguments
     assert filled.tally(THEME).total == 30
 
 

@@ -143,23 +143,25 @@ def test_a_verdict_speaks_of_the_interval_and_found_of_the_list(reports: int, de
     """From a list that is read whole to one of many more candidates than cells."""
     candidates = CANDIDATES[:40] + tuple(f"decoy {number}" for number in range(decoys))
     tally = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES[:40], zipf(40), reports)
-    told = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
-    verdicts = np.array(told.verdicts)
-    assert told.found is not None
-    assert (told.low[verdicts == "ok"] > 0).all()
-    assert (told.low[verdicts == "noise"] == 0).all()
+    estimates = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
+    verdicts = np.array(estimates.verdicts)
+    assert estimates.found is not None
+    assert (estimates.low[verdicts == "ok"] > 0).all()
+    assert (estimates.low[verdicts == "noise"] == 0).all()
     level = estimate(MECHANISM, candidates, tally, 0.5, simultaneous=simultaneous)
     assert level.found is not None
-    assert (level.found == told.found).all()  # whatever the intervals' confidence
-    assert reports < 20_000 or told.found.sum() > 2
+    assert (level.found == estimates.found).all()  # whatever the intervals' confidence
+    assert reports < 20_000 or estimates.found.sum() > 2
 
 
 def test_found_and_clear_of_noise_are_two_things() -> None:
     """Many are found whose interval, which allows for the search, reaches 0, or are clear of 0 and not found."""
     candidates = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
-    told = estimate(MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000))
-    assert told.found is not None
-    of = set(zip(told.found.tolist(), told.verdicts, strict=True))
+    estimates = estimate(
+        MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000)
+    )
+    assert estimates.found is not None
+    of = set(zip(estimates.found.tolist(), estimates.verdicts, strict=True))
     assert of == {(True, "ok"), (True, "noise"), (False, "ok"), (False, "noise")}
 
 

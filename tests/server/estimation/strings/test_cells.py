@@ -82,8 +82,8 @@ def test_chance_is_that_of_every_pair_of_cells() -> None:
     pairs = np.array([each.ravel() for each in np.meshgrid(*cells)])
     score = np.minimum(pairs.sum(axis=0) / np.sqrt(2), np.sqrt(2) * (pairs.min(axis=0) + 0.65))
     asked = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 11.0, 27.0])
-    told = Chance(cells).judged(asked)
-    assert told[0] == 1.0
+    chances = Chance(cells).judged(asked)
+    assert chances[0] == 1.0
     share = np.array([(score >= one).mean() for one in asked])
-    assert (told <= asked).all()
-    assert special.ndtr(-told[1:]) == pytest.approx(np.maximum(share, special.ndtr(-asked))[1:], rel=0.15)
+    assert (chances <= asked).all()
+    assert special.ndtr(-chances[1:]) == pytest.approx(np.maximum(share, special.ndtr(-asked))[1:], rel=0.15)

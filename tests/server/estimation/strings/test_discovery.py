@@ -39,8 +39,8 @@ def surveys() -> list[tuple[Population, Discovered]]:
 def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population, Discovered]]) -> None:
     there = {word.encode() for word in WORDS}
     top = [word.encode() for word in WORDS[:4]]
-    assert all(set(top) <= set(told.items) for _, told in surveys)
-    found = [item in there for _, told in surveys for item in told.items]
+    assert all(set(top) <= set(discovery.items) for _, discovery in surveys)
+    found = [item in there for _, discovery in surveys for item in discovery.items]
     assert len(found) > 60
     assert found.count(False) <= 0.12 * len(found)
 
@@ -49,11 +49,11 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     surveys: list[tuple[Population, Discovered]],
 ) -> None:
     missed = total = 0
-    for people, told in surveys:
-        assert (np.diff(told.frequency) <= 0).all()
-        assert told.confirming < told.reports == 300_000
+    for people, discovery in surveys:
+        assert (np.diff(discovery.frequency) <= 0).all()
+        assert discovery.confirming < discovery.reports == 300_000
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
-        for item, low, high in zip(told.items, told.low, told.high, strict=True):
+        for item, low, high in zip(discovery.items, discovery.low, discovery.high, strict=True):
             missed += not low <= shares.get(item, 0.0) <= high
             total += 1
     assert missed <= 0.12 * total
@@ -61,10 +61,10 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
 
 def test_share_of_undiscovered_words_is_within_its_error(surveys: list[tuple[Population, Discovered]]) -> None:
     held = 0
-    for people, told in surveys:
+    for people, discovery in surveys:
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
-        rest = 1 - sum(shares.get(item, 0.0) for item in told.items)
-        held += abs(told.unlisted - rest) < 2 * told.unlisted_error
+        rest = 1 - sum(shares.get(item, 0.0) for item in discovery.items)
+        held += abs(discovery.unlisted - rest) < 2 * discovery.unlisted_error
     assert held >= 3  # P[Bin(8, 0.95) < 3] = 4e-7
 
 
@@ -72,12 +72,12 @@ def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Po
     """Of strings held by 1.6 times that share nearly all are found, of those held by half of it hardly any."""
     least = reach(SKETCH, 300_000)
     common = rare = found_common = found_rare = 0
-    for people, told in surveys:
+    for people, discovery in surveys:
         for label, share in zip(people.labels, people.shares, strict=True):
             if share > 1.6 * least:
-                common, found_common = common + 1, found_common + (label.encode() in told.items)
+                common, found_common = common + 1, found_common + (label.encode() in discovery.items)
             elif 0.4 * least < share < 0.5 * least:
-                rare, found_rare = rare + 1, found_rare + (label.encode() in told.items)
+                rare, found_rare = rare + 1, found_rare + (label.encode() in discovery.items)
     assert common > 25
     assert found_common > 0.9 * common
     assert rare > 25
@@ -86,9 +86,9 @@ def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Po
 
 def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     rng = np.random.default_rng(2)
-    told = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
-    assert (told.items, told.reports, told.tried) == ((), 0, 0)
-    assert np.isnan(told.unlisted)
+    discovery = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
+    assert (discovery.items, discovery.reports, discovery.tried) == ((), 0, 0)
+    assert np.isnan(discovery.unlisted)
     few = discover(SKETCH, SPELLING, tally_of(SKETCH, zipf(WORDS, 40, rng), rng))
     assert few.reports == 40
     assert len(few.items) <= 1
@@ -97,10 +97,10 @@ def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
 def test_everyone_may_hold_one_string_and_it_may_be_empty_or_the_mark() -> None:
     rng = np.random.default_rng(3)
     for item in ("\0" * LENGTH, chr(CHARACTERS + 1) + "\0" * (LENGTH - 1), "\1" * (LENGTH - 1) + chr(CHARACTERS + 1)):
-        told = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
-        assert told.items[0] == item.encode()
-        assert told.frequency[0] > 0.9
-        assert told.high[0] == 1.0
+        discovery = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
+        assert discovery.items[0] == item.encode()
+        assert discovery.frequency[0] > 0.9
+        assert discovery.high[0] == 1.0
 
 
 def test_progress_is_told_level_by_level() -> None:

@@ -51,10 +51,10 @@ def test_file_that_holds_no_keys_is_refused_and_not_repeated(path: Path) -> None
     for content in (b"", b"[]", b"{}", b'{"keys": [1]}', b"\xff", b"[" * 10_000, wrong):
         path.write_bytes(content)
         path.chmod(0o600)
-        with pytest.raises(ParameterError) as told:
+        with pytest.raises(ParameterError) as refusal:
             KeyFile(path).read()
         said = "not a file made by 'dither-server key create', or damaged; restore it from a copy"
-        assert told.value.problem == said, content
+        assert refusal.value.problem == said, content
     path.write_bytes(b'{"keys": {}}')
     assert KeyFile(path).read() == []
 
@@ -96,9 +96,9 @@ def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right
     keep(path, key)
     ring = KeyFile(path)
     before = path.read_bytes()
-    told = json.loads(before)
-    told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
-    path.write_bytes(json.dumps(told).encode())
+    document = json.loads(before)
+    document["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
+    path.write_bytes(json.dumps(document).encode())
     with pytest.raises(ParameterError):
         ring.known()
     path.write_bytes(before)

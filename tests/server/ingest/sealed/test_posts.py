@@ -58,7 +58,7 @@ def noise(count: int, suite: str = "x25519") -> list[bytes]:
     return [secrets.token_bytes(THEME.mechanism.row_bytes + SUITES[suite].overhead) for _ in range(count)]
 
 
-def told(app: Flask) -> dict[Refusal, int]:
+def refusals(app: Flask) -> dict[Refusal, int]:
     collector_of(app).close()
     return collector_of(app).store.refusals.read()
 
@@ -76,7 +76,7 @@ def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door:
         assert response.headers["Cache-Control"] == "no-store"
         assert same(collector_of(app).store.tally(metric), Tally.fold(metric.mechanism, rows))
         assert collector_of(app).store.sealed(metric) == Sealed(1, 7, 812, 0)
-    assert told(app) == {}
+    assert refusals(app) == {}
 
 
 def test_body_counts_once_though_its_keys_are_retired_between_two_tries(
@@ -138,8 +138,8 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             counted |= fresh
             tally = collector_of(apps[0]).store.tally(THEME)
             assert same(tally, Tally.fold(THEME.mechanism, b"".join(plain[row] for row in sorted(counted))))
-            told = collector_of(apps[1]).store.sealed(THEME)
-            assert (0 if told is None else told.reports) == len(counted)
+            sealed = collector_of(apps[1]).store.sealed(THEME)
+            assert (0 if summary is None else summary.reports) == len(counted)
 
 
 def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_for_each() -> None:
@@ -197,7 +197,7 @@ def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
     for said, count in (("reports", 40), ("refused", 10), ("alarms", 1)):
         assert f'dither_sealed_{said}_total{{metric="theme"}} {count}.0' in counters
     assert f'dither_refused_batches_total{{metric="theme",reason="sealed",version="{THEME.version}"}} 10.0' in counters
-    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 10}
+    assert refusals(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 10}
 
 
 def test_more_than_5_percent_that_do_not_open_are_logged_once_a_minute(
@@ -221,7 +221,7 @@ def test_where_nothing_opens_the_batch_is_refused_and_may_come_again(
     keep(tmp_path / "seal-keys.json", key)
     assert post(door, body).json == {"accepted": 30, "refused": 0}
     assert collector_of(app).store.tally(THEME).total == 30
-    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
+    assert refusals(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
 
 
 def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
@@ -314,8 +314,8 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
-    assert Counter({one.kind: count for one, count in told(app).items()}) <= kinds
-    assert {one.kind for one in told(app)} == kinds.keys()
+    assert Counter({one.kind: count for one, count in refusals(app).items()}) <= kinds
+    assert {one.kind for one in refusals(app)} == kinds.keys()
 
 
 def test_sealed_report_of_a_device_is_refused_as_an_unknown_pool(key: SecretKey, door: FlaskClient) -> None:
@@ -398,9 +398,9 @@ def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp
         words = {"theme", "layout", THEME.version, LAYOUT.version, *LAYOUT.strata.labels}
         assert not [word for word in words if word in client.get("/v1/sealed").text]
         collector.store.definitions.disable("layout", None, TODAY)
-        told = client.get("/v1/sealed").json
-        assert told is not None
-        assert {one["pool"] for one in told["pools"]} == {digests[0]}
+        listing = client.get("/v1/sealed").json
+        assert listing is not None
+        assert {one["pool"] for one in listing["pools"]} == {digests[0]}
         (tmp_path / "seal-keys.json").chmod(0o640)
         assert problem(client.get("/v1/sealed")) == (503, "unavailable")
 
