@@ -47,11 +47,11 @@ def spooling(tmp_path: Path) -> Iterator[FlaskClient]:
 def test_alerts_and_dashboard_name_only_what_the_collector_exports(spooling: FlaskClient) -> None:
     families = re.findall(r"^# TYPE (\S+) (\S+)$", spooling.get("/metrics").text, re.MULTILINE)
     endings = {"histogram": ("_bucket", "_sum", "_count")}
-    result = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
+    exported = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
     for text in (ALERTS.read_text(encoding="utf-8"), "\n".join(QUERIES)):
         asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_numbers.py asks a relay
         assert asked
-        assert asked <= result
+        assert asked <= exported
     named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
     assert {one for group in named for one in group.split("|")} <= {kind.slug for kind in Kind}
     assert len(named) == 6
@@ -165,10 +165,10 @@ def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
 
 
 def test_dashboards_sql_shows_what_the_api_says(filled: tuple[str, Mapping[str, Any]]) -> None:
-    database, result = filled
+    database, answers = filled
     for metric in (THEME, QUOTED):
         asks = {"metric": metric.name, "version": metric.version}
-        for row in result[metric.name]["values"]:
+        for row in answers[metric.name]["values"]:
             shown = asked(database, PANELS["$value"]["targets"][0]["rawSql"], **asks, value=row["value"])
             assert list(shown[0]) == ["time", "low", "share", "high"]
             assert len(shown) == 31
@@ -189,7 +189,7 @@ def test_dashboards_sql_shows_what_the_api_says(filled: tuple[str, Mapping[str, 
 
 
 def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str, Mapping[str, Any]]) -> None:
-    database, result = filled
+    database, answers = filled
 
     def listed(name: str, **variables: str) -> list[str]:
         return [next(iter(row.values())) for row in asked(database, VARIABLES[name]["query"], **variables)]
@@ -197,7 +197,7 @@ def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str
     assert listed("metric") == ["quoted", "theme"]
     assert listed("version", metric="theme") == [THEME.version]
     values = listed("value", metric="quoted", version=QUOTED.version)
-    assert sorted(values) == sorted(row["value"] for row in result["quoted"]["values"])
+    assert sorted(values) == sorted(row["value"] for row in answers["quoted"]["values"])
     assert values[0] == ODD
     variables = {name for name, one in VARIABLES.items() if one["type"] == "query" and isinstance(one["query"], str)}
     assert variables == {"metric", "version", "value"}, "another variable is not tested"

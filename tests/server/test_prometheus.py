@@ -43,7 +43,7 @@ def test_counters_follow_accepted_repeated_and_refused_posts(client: FlaskClient
         "dither_batches_waiting": 0,
     }
     assert expected.items() <= samples(response.text).items()
-    assert "_created" not in response.text, "nobody is values when the first report came"
+    assert "_created" not in response.text, "the time of the first report must not be exported"
 
 
 def test_gauges_describe_the_database_and_its_disk(client: FlaskClient, tmp_path: Path) -> None:

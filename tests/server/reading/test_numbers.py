@@ -201,14 +201,14 @@ SELECT = "SELECT day, reports, mean, mean_error, mean_low, mean_high, p50, p50_l
 
 def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
     assert command(tmp_path, "refresh").exit_code == 0
-    result = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
+    days = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         rows = view.execute(f"{SELECT} FROM daily_numbers WHERE metric = 'startup' ORDER BY day").fetchall()
         both = view.execute("SELECT metric, count(*) FROM daily_numbers GROUP BY metric").fetchall()
         shares = view.execute("SELECT DISTINCT metric FROM daily_estimates ORDER BY metric").fetchall()
     assert dict(both) == {"startup": DAYS, "table": DAYS}
     assert shares == [("theme",)]
-    for row, day in zip(rows, result, strict=True):
+    for row, day in zip(rows, days, strict=True):
         of = {one["share"]: one for one in day["quantiles"]}
         mean = day["mean"]
         assert row[:2] == (day["since"], 600)

@@ -104,8 +104,8 @@ def test_answers_by_an_attribute_end_with_all_of_them_together(client: FlaskClie
 
 def test_answers_by_several_attributes_or_days_are_of_those_with_reports(client: FlaskClient) -> None:
     answers = asked(client, "estimate?by=channel&by=platform&values=tabs")
-    message = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
-    assert message == [*(LABELS[place] for place in SENT), "-/-"]
+    paths = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
+    assert paths == [*(LABELS[place] for place in SENT), "-/-"]
     assert {len(one["values"]) for one in answers} == {1}
     answers = asked(client, "estimate?by=channel&by_day=true&platform=linux")
     assert [(one["since"], one["stratum"], one["reports"]) for one in answers] == [
@@ -199,10 +199,10 @@ def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
     store.commit([upload(bare), upload(LAYOUT, stratum=0)], TODAY, SHARD)
     store.commit([upload(with_beta["layout"], stratum=place) for place in (0, 1)], TODAY, SHARD)
     client = app.test_client()
-    message = [(one["reports"], len(one["versions"]), one.get("stratum")) for one in (
+    combined = [(one["reports"], len(one["versions"]), one.get("stratum")) for one in (
         asked(client, "combined"), asked(client, "combined?platform=linux"), asked(client, "combined?channel=beta")
     )]  # fmt: skip
-    assert message == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
+    assert combined == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
     assert refused(client, "combined?channel=nightly") == "channel: 'nightly' is not one of stable, beta, other"
     collector_of(app).close()
 

@@ -138,7 +138,7 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             counted |= fresh
             tally = collector_of(apps[0]).store.tally(THEME)
             assert same(tally, Tally.fold(THEME.mechanism, b"".join(plain[row] for row in sorted(counted))))
-            sealed = collector_of(apps[1]).store.sealed(THEME)
+            summary = collector_of(apps[1]).store.sealed(THEME)
             assert (0 if summary is None else summary.reports) == len(counted)
 
 
