@@ -37,7 +37,7 @@ GAUGES = (
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
 
-def test_the_settings_file_is_one(tmp_path: Path) -> None:
+def test_example_settings_file_is_valid(tmp_path: Path) -> None:
     config = COLLECTOR.configured(COLLECTOR.resolve({}, {}, str(DEPLOY / "collector.toml")))
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
@@ -46,7 +46,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     assert config.retention.before("theme", TODAY) == TODAY - timedelta(days=400)
 
 
-def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
+def test_dockerfile_sets_existing_settings_and_does_not_run_as_root() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     variables = {word.partition("=")[0] for word in text.split() if word.startswith("DITHER_")}
     assert variables
@@ -58,7 +58,7 @@ def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
     assert all((DEPLOY.parents[1] / name).exists() for name in names)
 
 
-def test_compose_is_closed_but_for_reports() -> None:
+def test_compose_sample_is_closed_except_for_reports() -> None:
     text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
     assert "read_only: true" in text
     assert "DITHER_OPEN: report\n" in text
@@ -75,7 +75,7 @@ def unit_of(name: str) -> configparser.RawConfigParser:
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_the_unit_is_one(name: str) -> None:
+def test_systemd_unit_passes_systemd_analyze(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here: apt-get install systemd")
     command = ["systemd-analyze", "verify", str(DEPLOY / name)]
@@ -85,7 +85,7 @@ def test_the_unit_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in UNITS if name.endswith(".service")])
-def test_each_service_is_shut(name: str) -> None:
+def test_each_systemd_service_keeps_its_files_private_and_starts_an_existing_command(name: str) -> None:
     """Where one that shares a folder does not say its mode, it opens the folder for all."""
     service = unit_of(name)["Service"]
     assert (service["DynamicUser"], service["StateDirectoryMode"], service["UMask"]) == ("yes", "0700", "0077")

@@ -97,7 +97,7 @@ def test_the_extra_for_folds_is_without_the_lab() -> None:
     assert [one for one in needs if one.startswith("dither[")] == ["dither[server]"]
 
 
-def test_compose_for_scale_is_closed_but_for_reports() -> None:
+def test_compose_for_scale_is_closed_except_for_reports() -> None:
     """Whoever reaches the scheduler runs code on the workers."""
     file = compose("compose.scale.yml")
     services, networks = file["services"], file["networks"]

@@ -94,7 +94,7 @@ def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_pat
         assert problem(client.get("/v1/metrics/nothing/estimate")) == (404, "unknown-metric")
 
 
-def test_settings_come_from_the_folder_that_one_is_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_come_from_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*arguments: str, **variables: str) -> str:
         ended = CliRunner().invoke(cli, arguments, env={"DITHER_METRICS": "", "DITHER_DB": "", **variables})
         assert ended.exit_code == 0, ended.stderr

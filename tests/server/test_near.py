@@ -142,7 +142,7 @@ def forwarded(url: str) -> Iterator[str]:
             thread.join()
 
 
-def test_nobody_reads_through_a_tcp_forwarder(tmp_path: Path) -> None:
+def test_request_through_a_tcp_forwarder_cannot_read(tmp_path: Path) -> None:
     """Nothing tells its reports from this machine's own; ``trust_loopback`` is there to take none of either."""
     for options, report in (((), 202), (("--no-trust-loopback",), 401)):
         with running(tmp_path, *CLOSED, *options) as (url, _), forwarded(url) as far:
@@ -199,7 +199,7 @@ def await_port(port: int) -> None:
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx here: apt-get install nginx")
 @pytest.mark.parametrize("trusting", [True, False])
-def test_nobody_reads_through_nginx(trusting: bool, tmp_path: Path) -> None:
+def test_request_through_nginx_cannot_read(trusting: bool, tmp_path: Path) -> None:
     options = () if trusting else ("--no-trust-loopback",)
     with running(tmp_path, *CLOSED, *options) as (url, _), nginx(tmp_path, url) as sites:
         for far, report in sites.items():

@@ -146,7 +146,7 @@ def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> N
     assert tally(tmp_path, THEME).total == 3
 
 
-def test_a_seal_key_that_nobody_has_is_told_at_the_start(tmp_path: Path) -> None:
+def test_start_names_a_seal_key_without_its_private_key(tmp_path: Path) -> None:
     """A relay would be told of no pool, and all reports would wait in vain."""
     key = drawn().public
     with running(tmp_path, toml=f'{METRICS_TOML}[seal]\nkey = "{key}"\n') as (_, process):
@@ -155,7 +155,7 @@ def test_a_seal_key_that_nobody_has_is_told_at_the_start(tmp_path: Path) -> None
     assert f"seal.key is {key.fingerprint}, which {tmp_path}/seal-keys.json does not hold" in errors
 
 
-def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         running(tmp_path, "--port", str(taken.getsockname()[1])) as (url, process),
@@ -166,7 +166,7 @@ def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
     assert "cannot listen there: Address already in use" in errors
 
 
-def test_a_host_that_does_not_exist_is_named_in_words() -> None:
+def test_nonexistent_host_is_reported_in_words() -> None:
     with pytest.raises(ParameterError, match=r"^a\.\.b:0: cannot listen there: not an address of this machine; choose"):
         listen("a..b", 0)
 
@@ -255,7 +255,7 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")
-def test_who_sent_a_report_is_written_nowhere(tmp_path: Path) -> None:
+def test_sender_of_a_report_is_written_nowhere(tmp_path: Path) -> None:
     """Neither what is counted nor what is refused leaves its address, User-Agent, token or batch's bytes behind."""
     rows = rows_of(THEME, 60)
     sent = batch(rows=rows).encode()

@@ -98,7 +98,7 @@ def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", hostile_peers.SERVERS)
-def test_frames_that_could_be_misread(name: str, tmp_path: Path) -> None:
+def test_server_misreads_no_ambiguous_frame(name: str, tmp_path: Path) -> None:
     with hostile_peers.running(name, tmp_path) as target:
         assert hostile_peers.misread(target) == []
 
@@ -122,7 +122,7 @@ def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # all analyses at once are seconds of work; reading/test_limiter.py has their limits
-def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
+def test_reports_are_accepted_during_expensive_requests(tmp_path: Path) -> None:
     seen = costly(tmp_path, Size(days=15, values=800, candidates=600, rude=6))
     answered = {path for path, status in seen.statuses if status == 200}
     assert {TABLE, TREND, CANDIDATES} <= answered
@@ -132,7 +132,7 @@ def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # the work must take seconds to be abandoned; reading/test_limiter.py abandons work in steps
-def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
+def test_peer_that_hangs_up_ends_its_work(tmp_path: Path) -> None:
     """It shows although nothing has been sent yet: these take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
     limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.5")
@@ -221,7 +221,7 @@ class Retries(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [4, pytest.param(20, marks=pytest.mark.slow)])
-def test_deliveries_in_any_order(examples: int) -> None:
+def test_deliveries_in_any_order_count_once(examples: int) -> None:
 
     limits = settings(max_examples=examples, stateful_step_count=10, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Retries, settings=limits)

@@ -48,7 +48,7 @@ def listed(folder: Path) -> dict[str, dict[str, str | None]]:
 
 
 @pytest.mark.usefixtures("one_day")
-def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
+def test_tokens_expire_on_a_day_or_after_a_number_of_days(folder: Path) -> None:
     today = utc_today()
     for note, expires in (("days", "90d"), ("day", f"{today.year + 2}-01-01"), ("never", None)):
         more = [] if expires is None else ["--expires", expires]
@@ -77,7 +77,7 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     assert checked.count("warning  configuration: token") == 1
 
 
-def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
+def test_expiry_that_is_not_a_future_day_is_refused(folder: Path) -> None:
     for given, what in (
         ("soon", "not a date; write it as 90d or"), ("0d", "not a future day"), ("2020-01-01", "not a future day"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),

@@ -55,7 +55,9 @@ def test_local_token_reads_and_does_nothing_else(app: Flask, token: LocalToken) 
     assert problem(sent) == (403, "forbidden")
 
 
-def test_a_page_that_is_opened_with_it_keeps_a_cookie_and_drops_it(app: Flask, token: LocalToken) -> None:
+def test_page_opened_with_the_local_token_sets_a_cookie_and_drops_the_token_from_its_address(
+    app: Flask, token: LocalToken
+) -> None:
     answer = get(app, f"/m/theme?since=2026-11-01&token={token.token}&find=a%26b")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/m/theme?since=2026-11-01&find=a%26b")
     assert (answer.headers["Cache-Control"], answer.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
@@ -71,7 +73,7 @@ def test_a_page_that_is_opened_with_it_keeps_a_cookie_and_drops_it(app: Flask, t
     assert "; Secure" in get(app, f"/?token={token.token}", Forwarded="for=unknown;proto=https").headers["Set-Cookie"]
 
 
-def test_the_cookie_is_no_token_and_no_token_a_cookie(app: Flask, token: LocalToken) -> None:
+def test_cookie_is_not_accepted_as_a_token_nor_a_token_as_a_cookie(app: Flask, token: LocalToken) -> None:
     for given in (
         "",
         "dither-8000=",
@@ -107,7 +109,7 @@ def test_cookie_of_the_local_token_only_reads(app: Flask, token: LocalToken) -> 
         assert get(app, "/", Cookie=kept, Sec_Fetch_Site=site, Sec_Fetch_Mode=mode).status_code == status
 
 
-def test_redirect_that_drops_the_token_leads_nowhere_else(app: Flask, token: LocalToken) -> None:
+def test_redirect_that_drops_the_token_leads_to_the_same_page(app: Flask, token: LocalToken) -> None:
     for asked, location in (
         ("/?{}", "/"),
         ("/m/theme?{}&_external=1&_scheme=javascript&_anchor=x", "/m/theme?_external=1&_scheme=javascript&_anchor=x"),
@@ -126,7 +128,7 @@ def test_redirect_that_drops_the_token_leads_nowhere_else(app: Flask, token: Loc
     assert mounted.headers["Location"] == "/e.x/"
 
 
-def test_no_other_token_enters_by_the_address(app: Flask, token: LocalToken) -> None:
+def test_only_the_local_token_is_accepted_in_the_address(app: Flask, token: LocalToken) -> None:
     for path in ("/?token=", "/?token=wrong", f"/?token={token.cookie}", f"/m/theme?token=wrong&token={token.token}"):
         answer = get(app, path)
         assert problem(answer) == (401, "unauthorized")

@@ -174,7 +174,7 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
     assert held / 400 > 0.9
 
 
-def test_the_command_combines(tmp_path: Path) -> None:
+def test_combine_command_prints_the_combined_estimates(tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML + SPEED_TOML.format(2.0), encoding="utf-8")
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register([*METRICS.values(), *SPEEDS])

@@ -82,7 +82,7 @@ def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[T
         *(pytest.param(name, 200, 0.0515, marks=pytest.mark.slow) for name in ("few", "choice")),
     ],
 )
-def test_false_changes_are_as_frequent_as_stated_of_few_reports(name: str, users: int, most: float) -> None:
+def test_false_changes_between_few_reports_are_as_frequent_as_stated(name: str, users: int, most: float) -> None:
     """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%].
 
     Slow where it is as for the other mechanisms.
@@ -226,7 +226,7 @@ def test_comparison_without_shared_values_is_refused_and_without_reports_is_empt
     assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
 
 
-def test_holm_against_its_definition() -> None:
+def test_holm_p_values_match_the_definition() -> None:
     """The example of p = 0.01, 0.04, 0.03, 0.005 (Holm's steps: 0.03, 0.06, 0.06, 0.02), and no test among them."""
     assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm(np.array([0.01, np.nan, 0.9])).tolist() == pytest.approx([0.02, np.nan, 0.9], nan_ok=True)

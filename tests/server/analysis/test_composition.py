@@ -85,7 +85,7 @@ def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal
         ([part("2", 4), part("0.5", 52), part("0.1", 365)], 33.0774),
     ],
 )
-def test_known_values_at_a_millionth(parts: list[Part], found: float) -> None:
+def test_optimal_composition_has_its_known_values_at_a_delta_of_a_millionth(parts: list[Part], found: float) -> None:
     assert optimal(parts, MILLIONTH) == pytest.approx(found, abs=6e-5)
 
 
@@ -125,20 +125,20 @@ def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -
         pytest.param("1", 100_000, "1e-12", marks=pytest.mark.slow),
     ],
 )
-def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, delta: str) -> None:
+def test_composition_of_many_equal_reports_matches_the_binomial_formula(epsilon: str, reports: int, delta: str) -> None:
     """At these numbers the tails of the binomial law are left out."""
     found = Fraction(optimal([part(epsilon, reports)], Fraction(delta)))
     assert delta_by_formula(Fraction(epsilon), reports, found) <= decimal(Fraction(delta))
     assert delta_by_formula(Fraction(epsilon), reports, found - Fraction("1e-6")) > decimal(Fraction(delta))
 
 
-def test_equal_parts_are_one_and_silent_ones_none() -> None:
+def test_equal_parts_are_merged_and_parts_without_loss_are_dropped() -> None:
     whole = optimal([part("0.7", 30)], MILLIONTH)
     assert optimal([part("0.7", 12), part("0.7", 18), part("0", 5)], MILLIONTH) == whole
     assert optimal([], MILLIONTH) == optimal([part("0", 9)], MILLIONTH) == 0
 
 
-def test_a_billion_reports_and_a_score_of_parts_can_be_had() -> None:
+def test_composition_of_a_billion_reports_and_twenty_parts_is_computed() -> None:
     """Where a binomial law has more points than the lattice, it is moved onto it."""
     assert 0.4621e9 < optimal([part("1", 10**9)], MILLIONTH) < 0.4623e9  # the mean loss is 1e9 · tanh(1/2)
     parts = [Part(Fraction(0.1 + 0.0837 * number), 1 + 97 * number) for number in range(20)]
@@ -157,7 +157,7 @@ def test_more_delta_means_less_epsilon_and_none_means_the_sum() -> None:
 
 @pytest.mark.parametrize("digits", [1, 2, 4, 8])
 @pytest.mark.parametrize(("ratio", "reports"), [(Fraction(3), 1), (Fraction(3), 40), (Fraction(11, 10), 300)])
-def test_losses_are_never_less_likely_to_be_great_than_they_are(ratio: Fraction, reports: int, digits: int) -> None:
+def test_rounded_losses_never_have_a_lighter_upper_tail(ratio: Fraction, reports: int, digits: int) -> None:
     """With few digits much of both tails is left out: above it counts as infinite, below as the least that is kept."""
     loss = log_above(ratio)
     found = _binomial(loss, reports, digits)
@@ -234,12 +234,12 @@ def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_t
 
 
 @pytest.mark.parametrize("delta", ["0", "1", "-1"])
-def test_advanced_composition_wants_a_delta(delta: str) -> None:
+def test_advanced_composition_requires_a_delta(delta: str) -> None:
     with pytest.raises(ParameterError, match="delta"):
         advanced([Part(Fraction(1))], Fraction(delta))
 
 
-def test_a_part_adds_up() -> None:
+def test_total_epsilon_of_a_part_is_reports_times_epsilon() -> None:
     part = Part(Fraction("0.1"), 365, Fraction("1e-9"))
     assert part.total == Fraction("36.5")
     assert part.total_delta == Fraction("3.65e-7")

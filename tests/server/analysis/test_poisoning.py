@@ -36,7 +36,7 @@ def single_reports(mechanism: Mechanism) -> list[Tally]:
 
 
 @each(lambda: [case for case in small_at(1.0) if case.size is not None and case.items != NUMBERS])
-def test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much(mechanism: Mechanism) -> None:
+def test_stated_gain_of_one_forged_report_is_reached_and_never_exceeded(mechanism: Mechanism) -> None:
     honest = Tally.zero(mechanism)
     honest.counts[:] = 1000
     honest.reports[:] = 1000 * mechanism.cells
@@ -96,7 +96,7 @@ def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
     assert lows[2] > 0
 
 
-def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> None:
+def test_crafted_rappor_report_moves_its_string_by_the_stated_gain() -> None:
     """One report in each of many cohorts, of just the string's bits or of all others, beside honest ones of others."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=2, cohorts=16)
     honest = Tally(np.full(16, 10**6), np.full((16, 32), 10**6 * 2 // 32))

@@ -65,7 +65,7 @@ EVEN = reports(linux_stable=100, linux_beta=100, windows_stable=100, windows_bet
         ("not toml", "not TOML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place_that_is_wrong(tmp_path: Path, text: str, wrong: str) -> None:
+def test_wrong_population_file_is_refused_with_the_position_of_the_error(tmp_path: Path, text: str, wrong: str) -> None:
     file = tmp_path / "population.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError) as raised:
@@ -74,7 +74,7 @@ def test_a_wrong_file_is_refused_with_the_place_that_is_wrong(tmp_path: Path, te
     assert wrong in str(raised.value)
 
 
-def test_a_file_that_is_too_long_or_no_text_is_refused(tmp_path: Path) -> None:
+def test_population_file_that_is_too_long_or_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "population.toml"
     file.write_bytes(b"#" * (1 << 20) + b"\n")
     with pytest.raises(ParameterError, match="longer than"):
@@ -146,7 +146,7 @@ def test_a_metric_without_the_attributes_is_refused() -> None:
         Population.read({"margins": MARGINS}).shares(PLAIN, np.array([5.0]))
 
 
-def test_reports_of_strata_outside_of_the_population_weigh_nothing() -> None:
+def test_reports_of_strata_outside_the_population_have_weight_zero() -> None:
     population = Population.read({"margins": {"platform": PLATFORM}})
     shares = population.shares(THEME, EVEN + reports(other_stable=50))
     assert THEME.strata is not None

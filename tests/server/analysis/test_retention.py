@@ -62,7 +62,7 @@ def test_devices_of_a_week_are_compared_with_those_that_began_as_many_weeks_befo
     assert [later[2]["devices"], later[2]["began"], later[2]["weeks"]] == pytest.approx([2000, 8000, 1])
 
 
-def test_errors_are_those_of_the_enumerated_law_of_every_report() -> None:
+def test_retention_errors_match_the_enumerated_law_of_every_report() -> None:
     """Var of N_1 - r N_0 is a sum over reports: each is enumerated, with its weight in one window or both."""
     metric = kept()
     devices = {0: (40_000, 0), 1: (20_000, 12_000), 2: (8000, 4000)}
@@ -86,7 +86,7 @@ def test_errors_are_those_of_the_enumerated_law_of_every_report() -> None:
     assert row["standard_error"] == pytest.approx(math.sqrt(sampled) / began, rel=1e-9)
 
 
-def test_ends_are_where_the_ratio_is_its_own_errors_away() -> None:
+def test_ends_of_the_retention_interval_lie_z_errors_from_the_ratio() -> None:
     """Fieller's sets: at an end r, |x - r y| is z times its standard error, of noise alone or of people as well."""
     metric = kept()
     _, row = rows(metric, weeks(metric, {0: (40_000, 0), 1: (1200, 12_000)}))
@@ -101,7 +101,7 @@ def test_ends_are_where_the_ratio_is_its_own_errors_away() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "values"), [(2.0, ("0", "1", "3")), (0.5, tuple(map(str, range(6))))])
-def test_intervals_hold_as_often_as_they_say(epsilon: float, values: Sequence[str]) -> None:
+def test_retention_intervals_cover_as_often_as_stated(epsilon: float, values: Sequence[str]) -> None:
     """Over 600 surveys 95% has a standard error of 0.89 points; 5.2 of them are exceeded once in 5 million."""
     metric, rng = kept(values, f"epsilon = {epsilon}"), np.random.default_rng(34)
     stay, surveys, newcomers = 0.9, 600, 6_000
@@ -136,7 +136,7 @@ def test_counts_of_devices_are_unbiased_over_every_tally() -> None:
     assert mean == pytest.approx(devices[0])
 
 
-def test_without_enough_devices_there_is_no_number() -> None:
+def test_retention_of_too_few_devices_has_no_number() -> None:
     metric = kept()
     for found in ([], weeks(metric, {0: (4, 4), 1: (4, 4)})):
         row = rows(metric, found)[1]
@@ -146,7 +146,7 @@ def test_without_enough_devices_there_is_no_number() -> None:
     assert rows(metric, weeks(metric, {0: (4000, 0)}))[1]["weeks"] == 0
 
 
-def test_answer_has_the_columns_that_it_declares() -> None:
+def test_retention_answer_has_its_declared_columns() -> None:
     metric = kept()
     table = retained(metric, weeks(metric, {0: (4000, 0), 1: (0, 400)}), None, 0.9)
     assert list(table.columns) == [column.name for column in RETAINED]

@@ -31,7 +31,7 @@ def test_at_most_five_percent_of_series_without_a_change_ever_alarm(setting: Set
     assert SERIES == 1_000
 
 
-def test_a_change_of_five_points_is_seen() -> None:
+def test_change_of_five_points_is_detected_within_a_week() -> None:
     found = alarms(Setting(1, 0.3, 0.35, 2_000, distinct=True), series=300)
     assert np.isfinite(found).all()
     assert np.median(found) <= 6
@@ -75,7 +75,7 @@ def test_several_values_are_tested_together_and_two_that_sum_to_one_are_one_test
     assert several[0]["high"] - several[0]["low"] > alone["high"] - alone["low"]
 
 
-def test_too_few_reports_are_no_look() -> None:
+def test_day_with_too_few_reports_is_not_tested() -> None:
     nothing = {"changed": False, "first_seen": None, "p_value": None, "now": None, "difference": None}
     for reference, after in ((look(0.3, 1e-6, 49), look(0.9, 1e-6)), (look(0.3, 1e-6), look(0.9, 1e-6, 49))):
         table = watched(["dark"], reference, [after], 0.95, 0.05)

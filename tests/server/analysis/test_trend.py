@@ -171,7 +171,7 @@ def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> Non
         assert course["slope"] == pytest.approx(0.02, abs=6 * (course["slope_error"] or 0))
 
 
-def test_the_straight_line_is_least_squares() -> None:
+def test_slope_of_a_trend_is_that_of_least_squares() -> None:
     rng = np.random.default_rng(5)
     tallies = strangers(FRESH, [[0.7, 0.3]] * 6, rng)
     answer = trend(FRESH, on_days(FRESH, tallies))

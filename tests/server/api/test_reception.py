@@ -37,7 +37,9 @@ def opened(tmp_path: Path) -> Iterator[FlaskClient]:
     collector_of(app).close()
 
 
-def test_asking_whether_one_may_report_is_answered_as_a_report_is(client: FlaskClient, tokens: dict[str, str]) -> None:
+def test_probe_of_the_reports_route_gets_the_status_that_a_report_would_get(
+    client: FlaskClient, tokens: dict[str, str]
+) -> None:
     for given, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
         headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
         body = {"data": batch().encode(), "content_type": "application/json"}
@@ -76,7 +78,7 @@ def test_version_route_says_whether_its_reports_are_accepted(
     assert unknown.status_code == 404, "a stranger does not make the collector read its database"
 
 
-def test_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None:
+def test_version_route_says_accepted_for_a_former_version_whose_reports_are(tmp_path: Path) -> None:
     former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
     collector_of(create_app(config(tmp_path, metrics={"theme": former}))).close()
     app = create_app(config(tmp_path))
@@ -95,7 +97,7 @@ def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(clien
         assert response.data == strange, (name, version)
 
 
-def test_names_that_were_asked_for_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
+def test_requested_metric_names_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
     before = samples(client.get("/metrics").text).keys()
     for name in ("theme", "nothing", "evil"):

@@ -33,7 +33,7 @@ def strictly(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def test_estimate_is_that_of_the_tally(client: FlaskClient) -> None:
+def test_estimate_route_answers_the_estimate_of_the_tally(client: FlaskClient) -> None:
     rows = rows_of(THEME, 800)
     client.post("/v1/reports", data=batch(THEME, rows).encode(), content_type="application/json")
     answer = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
@@ -71,7 +71,7 @@ def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: Fla
         assert all(0 <= row["low"] <= row["high"] <= 1 for row in answer["values"])
 
 
-def test_since_and_until_are_both_included(app: Flask, client: FlaskClient) -> None:
+def test_reports_of_the_days_since_and_until_are_included(app: Flask, client: FlaskClient) -> None:
     for day in range(4):
         uploads = [upload(rows=b"\x00" * 10**day)]
         collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)

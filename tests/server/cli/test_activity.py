@@ -53,7 +53,7 @@ def test_retention_is_a_table_with_an_interval(collected: Path) -> None:
     assert week_4.split() == ["4", "too", "few", "0"]
 
 
-def test_retention_is_the_json_of_the_api(collected: Path) -> None:
+def test_retention_command_prints_the_json_of_the_api(collected: Path) -> None:
     found = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
     assert (found["metric"], found["reports"], found["since"], found["until"]) == (
         *("kept", 1350, "2026-06-01"),

@@ -33,7 +33,7 @@ def listed(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
+def test_key_command_creates_rotates_and_retires_a_key(suite: str, folder: Path) -> None:
     path = folder / "seal-keys.json"
     first = key_of(invoke(folder, "key", "create", "--suite", suite))
     assert path.stat().st_mode & 0o777 == 0o600
@@ -67,7 +67,7 @@ def test_key_that_metrics_toml_names_is_retired_only_by_force(folder: Path) -> N
     assert listed(folder) == []
 
 
-def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
+def test_key_file_may_be_in_another_folder(folder: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     made = invoke(folder, "key", "create", "--seal-keys", str(elsewhere))
     assert [one.public.fingerprint for one in KeyFile(elsewhere).read()] == [key_of(made)]

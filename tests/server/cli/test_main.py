@@ -11,7 +11,7 @@ from server.cli.invoking import error_of, invoke
 from server.collecting import THEME, environment
 
 
-def test_mistakes_get_one_clear_line(collected: Path) -> None:
+def test_mistakes_of_a_command_are_answered_in_one_line(collected: Path) -> None:
     for arguments, what in (
         (["estimate", "nothing"], "no metric has this name; "),
         (["estimate", "theme", "--metrics", "missing.toml"], "missing.toml: cannot be read"),

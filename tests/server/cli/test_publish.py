@@ -45,7 +45,7 @@ def test_on_the_first_day_publish_says_when_the_first_answers_appear(
     assert "appear from 2026-11-21 on." in result.stderr
 
 
-def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
+def test_mistakes_of_publish_are_answered_in_one_line_and_write_nothing(folder: Path) -> None:
     for options, complaint in (
         (("--until", "2026-11-21"), r"--until: 2026-11-21 is not over, .*the last completed day is 2026-11-20"),
         (("--since", "2026-11-21"), "--since: 2026-11-21 is later than 2026-11-20"),

@@ -42,7 +42,7 @@ def decode(folder: Path, *more: str) -> str:
     return result.stdout or result.stderr
 
 
-def test_files_hold_the_numbers_of_the_tally(folder: Path) -> None:
+def test_rappor_files_are_read_to_the_counts_of_the_tally(folder: Path) -> None:
     """Positions are 1-based, as ``cohort * k + bit + 1``."""
     given = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
     assert given.strings == CANDIDATES
@@ -88,7 +88,7 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         assert "candidate 0" in decode(folder)
 
 
-def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
+def test_error_in_a_rappor_file_names_file_line_and_fault(folder: Path) -> None:
     whole = {name: (folder / name).read_bytes() for name in (PARAMS, COUNTS, MAP)}
     for file, text, complaint in (
         (PARAMS, "k,h,m\n64,2,8\n", "one header, k,h,m,p,q,f"),

@@ -15,7 +15,7 @@ from server.collecting import THEME, TODAY, config, rows_of, upload
 DAY = date(2026, 11, 20)
 
 
-def test_tables_and_text_are_read_oldest_first() -> None:
+def test_releases_from_tables_and_text_are_sorted_oldest_first() -> None:
     given = [{"day": date(2026, 12, 1), "name": "2.2 (beta)"}, {"day": "2026-11-20", "name": "2.1"}]
     found = Releases.read(given, "releases")
     assert found.listed == (Release(DAY, "2.1"), Release(date(2026, 12, 1), "2.2 (beta)"))
@@ -42,7 +42,7 @@ def test_tables_and_text_are_read_oldest_first() -> None:
         ([{"day": DAY, "name": "x"}] * 1001, "at most 1000"),
     ],
 )
-def test_what_is_no_release_is_refused(given: object, wrong: str) -> None:
+def test_invalid_releases_are_refused(given: object, wrong: str) -> None:
     with pytest.raises(ParameterError) as raised:
         Releases.read(given, "releases")
     assert wrong in str(raised.value)

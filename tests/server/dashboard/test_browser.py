@@ -90,7 +90,7 @@ def test_pages_fit_and_can_be_read_without_complaints(tab: Page, url: str, width
     )
 
 
-def test_charts_tell_their_numbers_under_the_pointer(tab: Page, url: str) -> None:
+def test_charts_show_their_numbers_under_the_pointer(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/theme")
     titles = "[...document.querySelectorAll(%r)].map((one) => one.textContent.trim())"
@@ -128,7 +128,7 @@ def test_values_are_found_by_keyboard(tab: Page, url: str) -> None:
 
 
 @pytest.mark.slow
-def test_problem_is_a_page(tab: Page, site: str) -> None:
+def test_problem_in_the_browser_is_a_page(tab: Page, site: str) -> None:
     tab.look(390, dark=True)
     tab.complaints.clear()
     tab.open(f"{site}/m/nothing")

@@ -105,7 +105,7 @@ def test_a_collector_without_answers_says_what_to_do_next(tmp_path: Path) -> Non
     assert "dither-server doctor" in page
 
 
-def test_wrong_arguments_are_refused(reader: FlaskClient) -> None:
+def test_pages_refuse_wrong_arguments(reader: FlaskClient) -> None:
     for query in ("page=0", "page=-1", "page=x", "page=1e3", "page=٣", "since=soon", "other=1", "page=1&page=2"):
         assert problem(reader.get(f"/m/theme?{query}")) == (400, "parameter"), query
 
@@ -132,7 +132,7 @@ def test_page_says_whether_it_is_public(reader: FlaskClient, tmp_path: Path) -> 
     assert (page.status_code, "pages are public" in page.text) == (200, False)
 
 
-def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskClient) -> None:
+def test_page_says_that_reports_are_odd_and_that_a_metric_is_disabled(app: Flask, client: FlaskClient) -> None:
     page = client.get("/m/theme").text
     assert "If 1% of these reports\n(24) were forged" in page
     assert "Integrity check passed (1 test; false alarms: 1 in 1,000)." in page
@@ -145,7 +145,7 @@ def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskCli
         assert page.count("Disabled on 2026-11-20") == 1
 
 
-def test_strings_beyond_the_list_and_those_found_are_told(app: Flask, client: FlaskClient) -> None:
+def test_page_says_how_many_strings_are_unlisted_and_which_were_found(app: Flask, client: FlaskClient) -> None:
     store = collector_of(app).store
     store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
     assert client.get("/v1/metrics/version/estimate").json["unlisted"] is None  # type: ignore[index]

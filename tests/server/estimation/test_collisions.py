@@ -58,7 +58,7 @@ def test_the_moments_of_the_bias_by_enumeration(mechanism: Sketched) -> None:
     np.testing.assert_allclose(cube, cubes * float(moment(mechanism, 3)), rtol=1e-12, atol=1e-300)
 
 
-def test_shares_beyond_the_range_count_as_its_ends() -> None:
+def test_moments_of_the_bias_clip_shares_to_the_unit_interval() -> None:
     mechanism = SKETCHES[2]
     beyond = collision_bias(mechanism, Tally.zero(mechanism), np.array([1.2, -0.1]))
     within = collision_bias(mechanism, Tally.zero(mechanism), np.array([1.0, 0.0]))
@@ -102,7 +102,7 @@ def test_the_concentration_is_the_mean_over_pairs_of_reports(mechanism: Sketched
     assert 0.2 < computed < 0.8
 
 
-def test_concentrations_beyond_the_range_are_its_ends() -> None:
+def test_concentrations_are_clipped_to_their_range() -> None:
     mechanism = SKETCHES[1]
     assert concentration(mechanism, Tally.fold(mechanism, bytes([0, 1, 0, 2]))) == 0
     assert concentration(mechanism, Tally.fold(mechanism, bytes([0, 1, 0, 1]))) == 1

@@ -95,7 +95,7 @@ def test_error_of_an_estimate_below_zero_is_that_of_a_value_which_nobody_has() -
     assert answer.standard_error[1] == pytest.approx((q * (1 - q) / 1000) ** 0.5 / (p - q))
 
 
-def test_no_reports_say_nothing() -> None:
+def test_estimate_of_no_reports_is_unknown() -> None:
     answer = estimate(SURVEY, NAMES, Tally.zero(SURVEY))
     assert np.isnan(answer.frequency).all()
     assert (answer.low.tolist(), answer.high.tolist()) == ([0, 0], [1, 1])
@@ -113,7 +113,7 @@ def test_no_reports_say_nothing() -> None:
     ],
     ids=lambda m: m.name,
 )
-def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechanism, repeats: Repeats) -> None:
+def test_shares_are_shown_once_the_error_separates_0_from_1(mechanism: Mechanism, repeats: Repeats) -> None:
     """In a one-sided test at 95%; a device's reports share their permanent draw, and no noise without one."""
     names = tuple("abcdef"[: mechanism.size or 2])
 
@@ -131,7 +131,7 @@ def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechani
         assert shown.tolist() == [reports == enough] * len(names)
 
 
-def test_value_of_which_no_report_speaks_is_unknown_beside_others_that_are_known() -> None:
+def test_value_without_informative_reports_is_unknown_while_others_are_known() -> None:
     mechanism = BitFlip.calibrate(6, 4.0, 2)
     tally = Tally.zero(mechanism)
     tally.reports[0], tally.counts[0] = 1_000, 500
@@ -203,7 +203,7 @@ def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> N
         assert farthest <= away @ found + 1e-9
 
 
-def test_each_kind_of_items_has_its_sums() -> None:
+def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
     rng = np.random.default_rng(3)
     for size in (2, 30):
         for mean in (0.01, 1.0):

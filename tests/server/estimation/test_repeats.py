@@ -71,7 +71,7 @@ def test_a_survey_asks_a_device_for_one_metric_seldom() -> None:
     assert Repeats.of(parse_metrics(toml)["a"], days).effect == 1.5
 
 
-def test_two_versions_share_the_people_of_the_smaller_days() -> None:
+def test_covariance_of_two_versions_assumes_the_people_of_the_smaller_days() -> None:
     assert Repeats((100, 50)).overlap(Repeats((80,))) == (80 + 50) / (150 * 80)
     assert Repeats((100,)).overlap(Repeats()) == 0
 

@@ -58,7 +58,7 @@ def _shrunk(mechanism: Mechanism, reports: int) -> float:
     ("size", "epsilon", "reports"),
     [(2, 0.5, 1000), (8, 4.0, 10**6), pytest.param(100, 4.0, 20_000, marks=pytest.mark.slow)],
 )
-def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: int) -> None:
+def test_set_response_estimates_match_their_stated_errors(size: int, epsilon: float, reports: int) -> None:
     """Means and variances of shares, sum and pairs over surveys, and how often their intervals cover.
 
     Slow with a hundred values, of which 400 pairs are estimated.
@@ -95,7 +95,7 @@ def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: i
     ("size", "most", "epsilon"),
     [(2, 1, 0.5), (8, 3, 2.0), pytest.param(100, 3, 4.0, marks=pytest.mark.slow)],
 )
-def test_privset_keeps_what_it_states(size: int, most: int, epsilon: float) -> None:
+def test_privset_estimates_match_their_stated_errors(size: int, most: int, epsilon: float) -> None:
     """Surveys of 1,000 out of 40,000 people. Slow with a hundred values, which are drawn one by one."""
     mechanism, people, surveys = PrivSet.calibrate(size, epsilon, at_most=most), People.of(size, most), 150
     rng = np.random.default_rng(8)

@@ -83,7 +83,7 @@ def test_sums_of_one_value_are_the_value_and_the_sum_of_all_is_1_if_estimates_su
 
 @pytest.mark.parametrize(("name", "parameters"), OF_EACH_PATH)
 @pytest.mark.parametrize(("reports", "surveys"), [(300, 150), pytest.param(30_000, 400, marks=SLOW)])
-def test_intervals_of_sums_hold_as_often_as_stated(
+def test_intervals_of_sums_cover_as_often_as_stated(
     name: str, parameters: dict[str, float], reports: int, surveys: int
 ) -> None:
     """Seven shares from 10% to 78%: of each at least as many as a binomial law of 94.5% has, but for 1e-8.
@@ -116,7 +116,7 @@ def test_intervals_of_rare_rows_hold_as_often_as_stated(epsilon: float) -> None:
     assert held.mean() / 400 < 0.985
 
 
-def test_of_no_reports_nothing_is_known_but_that_it_is_a_share() -> None:
+def test_interval_of_a_sum_without_reports_is_the_unit_interval() -> None:
     mechanism = made("subset-selection", {"epsilon": 1.0})
     found, _ = sums_of(mechanism, Tally.zero(mechanism), ROWS, 0.05)
     assert np.isnan(found.frequency).all()
@@ -138,7 +138,9 @@ def test_groups_follow_the_order_of_the_cells() -> None:
 
 
 @pytest.mark.parametrize(("shape", "epsilon", "reports"), [((2, 5), 1.0, 20_000), ((2, 2), 4.0, 2_000)])
-def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], epsilon: float, reports: int) -> None:
+def test_intervals_of_shares_within_answers_cover_as_often_as_stated(
+    shape: tuple[int, int], epsilon: float, reports: int
+) -> None:
     """All of both directions, 250 surveys: 8 shares or more; the mean beyond 93.3 or 96.7% by chance below 1e-6.
 
     (Cells of one survey hang together: counted as two of them by themselves.)
@@ -169,7 +171,7 @@ def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
         assert ratios.ratio * whole[group] == pytest.approx(found.within[0].ratio * first[groups_of((2, 3))[0]])
 
 
-def test_where_few_have_an_answer_nothing_is_told_of_them() -> None:
+def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     mechanism, rng = choose(4, 1.0), np.random.default_rng(4)
     tally = drawn(mechanism, 1_500, rng, np.array([0.5, 0.0, 0.5, 0.0]))
     found = crossed(mechanism, tally, (2, 2), 0.95)

@@ -97,7 +97,7 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
     assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
 
 
-def test_unknown_metric_and_unknown_version_are_told_apart(door: FlaskClient) -> None:
+def test_unknown_metric_and_unknown_version_get_different_answers(door: FlaskClient) -> None:
     assert problem(post(door, changed(metric="no-such"))) == (404, "unknown-metric")
     assert problem(post(door, changed(metric="\ud800"))) == (404, "unknown-metric")
     assert problem(post(door, changed(version="0" * 16))) == (409, "version-conflict")
@@ -140,7 +140,7 @@ def test_a_former_version_that_no_one_can_read_is_not_counted(tmp_path: Path) ->
     collector_of(app).close()
 
 
-def test_other_methods_are_refused_with_those_that_are_right(door: FlaskClient) -> None:
+def test_other_methods_are_refused_with_the_allowed_ones(door: FlaskClient) -> None:
     for method in ("PUT", "DELETE", "PATCH"):
         response = door.open("/v1/reports", method=method)
         assert problem(response) == (405, "method-not-allowed"), method

@@ -74,7 +74,7 @@ def test_deep_nesting_exhausts_no_stack(tmp_path: Path) -> None:
     collector_of(wide).close()
 
 
-def test_only_json_without_a_content_encoding_is_taken(door: FlaskClient) -> None:
+def test_only_json_without_a_content_encoding_is_accepted(door: FlaskClient) -> None:
     other = ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", f"{JSON}; charset=latin-1"]
     wrong = [one for one in other if problem(post(door, batch().encode(), content_type=one)) != (415, "media-type")]
     for encoding in ("gzip", "identity", "br"):
@@ -143,7 +143,7 @@ def test_batch_of_more_rows_than_the_limit_is_refused(door: FlaskClient, app: Fl
     assert collector_of(app).store.tally(THEME).total == 1000
 
 
-def test_what_was_sent_is_never_repeated_in_the_answer(door: FlaskClient) -> None:
+def test_answer_never_quotes_the_request(door: FlaskClient) -> None:
     marker = "Zm9vYmFyMTIz"
     members = [{"metric": marker}, {"batch": marker}, {"version": marker}, {"reports": marker}, {marker: "x"}]
     for body in [marker.encode(), changed(reports=marker + "!"), *(changed(**one) for one in members)]:

@@ -113,7 +113,7 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
     assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
 
 
-def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
+def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
     days, written = [TODAY], Written()
     refusals = RefusalCounts(lambda: days[-1], clock=lambda: 0.0)
     for day in (TODAY, TOMORROW):

@@ -242,7 +242,7 @@ def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -
     assert "platform" not in client.get("/v1/metrics/theme/estimate?format=csv").text
 
 
-def test_parts_are_combinations_of_values_and_may_overlap() -> None:
+def test_stratum_selections_are_combinations_of_values_and_may_overlap() -> None:
     everyone = part_of(LAYOUT, ())
     assert everyone == Subgroup((("platform", None), ("channel", None)), tuple(range(6)))
     assert part_of(THEME, ()) == EVERYONE == Subgroup()

@@ -130,7 +130,7 @@ def test_tables_have_columns_of_weighted_estimates_and_json_rows_only_if_asked(a
     assert client.get("/v1/metrics/speed/estimate?weighted=true&format=arrow").status_code == 200
 
 
-def test_reports_that_say_nothing_say_nothing_weighted(tmp_path: Path) -> None:
+def test_uninformative_reports_stay_uninformative_when_weighted(tmp_path: Path) -> None:
     file = tmp_path / "population.toml"
     file.write_text(POPULATION, encoding="utf-8")
     noisy = parse_metrics(STRATA_TOML.replace("epsilon = 2.0", "epsilon = 0.1"))

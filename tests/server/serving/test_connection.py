@@ -147,7 +147,7 @@ class Served:
             return peer.makefile("rb").read()
 
 
-def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
+def test_app_learns_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
     with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /silent HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -156,7 +156,7 @@ def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> 
         assert served.gone.wait(PATIENCE)
 
 
-def test_answers_of_the_app() -> None:
+def test_answers_of_a_wsgi_app_are_sent_as_http() -> None:
     with (
         Served() as served,
         closing(http.client.HTTPConnection("127.0.0.1", served.address[1], timeout=PATIENCE)) as device,
@@ -191,7 +191,7 @@ def test_answers_of_the_app() -> None:
     assert len(served.limiter) == 0
 
 
-def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
+def test_peer_that_stops_reading_or_hangs_up_ends_its_answer() -> None:
     with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")

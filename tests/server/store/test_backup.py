@@ -165,7 +165,7 @@ def test_a_disk_that_fills_while_restoring_leaves_the_database_as_it_was(folder:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_who_interrupts_a_backup_finds_no_half_file(
+def test_interrupted_backup_leaves_no_half_file(
     number: signal.Signals, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(sqlite3.Connection):
@@ -183,7 +183,7 @@ def test_who_interrupts_a_backup_finds_no_half_file(
     assert list((folder / "old").iterdir()) == []
 
 
-def test_a_restore_overwrites_only_if_it_is_told_to(folder: Path) -> None:
+def test_restore_overwrites_only_with_the_option(folder: Path) -> None:
     saved, new = folder / "saved.db", into(folder)
     back_up(url(folder), saved)
     with closing(Store(url(new))) as store:
@@ -270,7 +270,7 @@ def test_only_a_database_of_ours_is_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "saved.db").exists()
 
 
-def test_postgresql_is_told_how(folder: Path) -> None:
+def test_backup_and_restore_of_postgresql_name_the_tools_to_use(folder: Path) -> None:
     db = ("--db", "postgresql://user:secret@host/telemetry")
     for verb, tool in (("backup", "pg_dump --format=custom"), ("restore", "pg_restore --clean")):
         code, line = tried(folder, verb, folder / "saved.db", *db)

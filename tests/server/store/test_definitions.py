@@ -93,7 +93,7 @@ def test_text_that_is_no_definition_is_refused_with_its_version() -> None:
             from_json(text, METRICS["theme"].version)
 
 
-def test_whole_numbers_stand_for_fractions() -> None:
+def test_definition_with_whole_numbers_reads_as_fractions() -> None:
     """σ of this one is 1,968 steps: written as a whole number, it is read as one."""
     definition = 'type = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 0.1\ndelta = 1e-5\n'
     metric = parse_metrics(f"[metrics.a]\n{definition}")["a"]

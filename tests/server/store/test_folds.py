@@ -137,7 +137,7 @@ def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
     assert store.folds.add(RUN, 1, part, SUMS) is True
 
 
-def test_folds_tell_the_start_of_the_last_finished_run(store: Store) -> None:
+def test_folds_report_the_start_of_the_last_finished_run(store: Store) -> None:
     assert store.folds.up_to() is None
     store.folds.finish(RUN)
     assert store.folds.up_to() == AT
@@ -147,7 +147,7 @@ def test_folds_tell_the_start_of_the_last_finished_run(store: Store) -> None:
     assert store.folds.up_to() == AT + timedelta(minutes=10)
 
 
-def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> None:
+def test_fold_time_of_a_clock_that_was_ahead_is_replaced_by_the_next_run(store: Store) -> None:
     for run, at in ((OTHER, AT + timedelta(days=9_000)), (b"n" * 16, AT + timedelta(hours=1))):
         store.folds.begin(run, at)
         store.folds.finish(run)
@@ -214,7 +214,7 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, url: str) -> None:
+def test_fold_notices_that_it_lost_its_lock_with_its_connection(store: Store, url: str) -> None:
     with store.folds.exclusive_lock(PATIENCE) as check:
         ours = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {ours}")  # noqa: S608
@@ -223,7 +223,7 @@ def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, ur
 
 
 @on_both
-def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
+def test_folds_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
     """As two folds would of which one has lost its lock: both add what the other does, and what is theirs."""
     rows = rows_of(THEME, 3)
 

@@ -92,7 +92,7 @@ def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
     assert pg.sealed(THEME) is None
 
 
-def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
+def test_doctor_reads_postgresql_and_cannot_write(pg: Store, url: str) -> None:
     pg.commit([upload()], TODAY, SHARD)
     with closing(Store(url, create=False, read_only=True)) as store:
         database, clock = in_database(store, thorough=True)
@@ -104,7 +104,7 @@ def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
     assert pg.tally(THEME).total == 3
 
 
-def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
+def test_collectors_start_at_the_same_time_on_an_empty_database(url: str) -> None:
     failed: list[Exception] = []
 
     def start(_: int) -> None:
@@ -137,7 +137,7 @@ def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tupl
     return outcomes, troubles
 
 
-def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
+def test_concurrent_writers_count_each_batch_once(pg: Store, url: str) -> None:
     """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
     uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
 
@@ -149,7 +149,7 @@ def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
 
-def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) -> None:
+def test_concurrent_collectors_count_each_sealed_row_once(pg: Store, url: str) -> None:
     """Four processes get bodies that share rows, in different orders and groups."""
     rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
 

@@ -128,7 +128,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert (again.exit_code, again.stdout) == (0, "nothing to remove\n")
 
 
-def test_what_was_removed_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
+def test_retry_of_a_removed_batch_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
     with closing(Store(url_of(tmp_path))) as store:
         sent = fill(store, days=3)
         assert purge(tmp_path, "--before", str(TODAY), "--yes").exit_code == 0
@@ -159,7 +159,7 @@ def test_purge_command_asks_before_it_removes(filled: Store, tmp_path: Path) -> 
     assert filled.tally(THEME).total == 0
 
 
-def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path) -> None:
+def test_purge_command_answers_mistakes_in_one_line(filled: Store, tmp_path: Path) -> None:
     theme, missing = ["--metric", "theme"], "sqlite:///missing.db"
     for arguments, what in (
         ([], "purge: name what to remove: --metric, --before or both"),
@@ -301,7 +301,7 @@ def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, t
     assert (seen, filled.tally(THEME).total) == ([30], 27)
 
 
-def test_commits_have_their_turn_between_two_days(filled: Store) -> None:
+def test_commits_proceed_between_two_days_of_a_removal(filled: Store) -> None:
     (removal,) = removals(filled, "mobile", None, TODAY)
     assert len(removal.days) == 9
     pauses = Pauses(filled, 4)

@@ -23,7 +23,7 @@ SHARD, OTHER = b"s" * 16, b"o" * 16
 YESTERDAY = TODAY - timedelta(days=1)
 
 
-def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
+def test_sealed_reports_are_added_up_by_day_and_stratum(store: Store) -> None:
     store.register(STRATA.values())
     for day, shard, one in (
         (YESTERDAY, SHARD, sealed_upload(total=900, refused=2)),

@@ -181,7 +181,7 @@ def test_condition_of_postgresql_is_what_its_server_says(postgresql_url: str) ->
     assert 0 < at_first <= size <= 2 * at_first
 
 
-def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
+def test_store_waits_five_seconds_for_another_writer(tmp_path: Path) -> None:
     Store(url_of(tmp_path)).close()
     waits: list[object] = []
 
@@ -196,7 +196,7 @@ def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
     assert (set(waits), len(waits) >= 2) == ({5000}, True)
 
 
-def test_every_writing_transaction_begins_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_writing_transaction_begins_immediate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
     begun: list[list[str]] = []
 

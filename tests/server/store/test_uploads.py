@@ -117,7 +117,7 @@ def test_history_of_strata_has_their_days_alone(store: Store) -> None:
     assert store.reports_by_day(LAYOUT, (1,)) == {days[1]: 3}
 
 
-def test_many_ids_at_once(store: Store) -> None:
+def test_commit_of_many_batch_ids_counts_each_once(store: Store) -> None:
     """A group is looked up in one statement, however large it may be configured."""
     uploads = [upload(rows=b"\x00") for _ in range(3000)]
     assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000

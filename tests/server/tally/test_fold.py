@@ -73,7 +73,7 @@ def test_batch_with_one_bad_row_counts_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 256, 257])
-def test_row_alone_is_held_to_the_rules_of_many(size: int) -> None:
+def test_single_row_is_checked_like_many_rows(size: int) -> None:
     """One report a body is what devices send, so a single row has a reader of its own."""
     mechanisms = (
         RandomizedResponse.calibrate(size, 1.0),

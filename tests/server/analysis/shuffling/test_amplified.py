@@ -49,7 +49,7 @@ def test_forged_reports_hide_nobody() -> None:
 
 
 @pytest.mark.parametrize("name", ["randomized-response", pytest.param("discrete-laplace", marks=pytest.mark.slow)])
-def test_reports_of_one_device_tell_more_than_as_many_batches(name: str) -> None:
+def test_reports_of_one_device_in_one_batch_cost_more_than_in_separate_batches(name: str) -> None:
     """At the same δ: their ε is more than the sum, and never more than what they tell by themselves.
 
     Slow for a law of more than two levels, whose pairs of values are looked at ten times.

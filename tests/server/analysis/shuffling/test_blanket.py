@@ -59,7 +59,7 @@ ENUMERATED = [
 @pytest.mark.parametrize(
     ("mechanism", "values", "reports", "pairs"), ENUMERATED, ids=lambda part: getattr(part, "name", "")
 )
-def test_no_bound_is_below_the_truth(
+def test_no_shuffling_bound_is_below_the_exact_delta(
     mechanism: Mechanism, values: Sequence[Item], reports: tuple[int, ...], pairs: list[tuple[int, int]] | None
 ) -> None:
     """By enumeration of all values that the others may hold."""
@@ -78,7 +78,7 @@ def test_no_bound_is_below_the_truth(
     [("randomized-response", 2, (2, 3, 5, 8)), ("randomized-response", 3, (3, 5)), ("hadamard-response", 3, (3, 4))],
 )
 @pytest.mark.parametrize("own", [2, 3])
-def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
+def test_no_bound_for_several_reports_of_one_device_is_below_the_exact_delta(
     name: str, size: int, counts: tuple[int, ...], own: int
 ) -> None:
     """All that they and the others may hold."""
@@ -95,7 +95,7 @@ def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
 
 
 @pytest.mark.parametrize(("size", "reports"), [(2, 2), (3, 2), (4, 3)])
-def test_the_blanket_of_randomized_response_is_often_the_truth(size: int, reports: int) -> None:
+def test_blanket_of_randomized_response_is_often_exact(size: int, reports: int) -> None:
     coin = built("randomized-response", size, 1.0)
     truth = exact_delta(table_of(coin, range(size)), reports, Fraction(math.exp(0.1)), FIRST_TWO)
     assert coin.two_level

@@ -30,7 +30,7 @@ def law_of(mechanism: Mechanism) -> FiniteLaw:
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
-def test_no_bound_of_a_number_is_below_the_truth(name: str, epsilon: float) -> None:
+def test_no_bound_for_a_number_is_below_the_exact_delta(name: str, epsilon: float) -> None:
     """By enumeration of all values that the others may hold, and of all pairs."""
     for resolution, counts in ((1, (1, 2, 4, 6)), (2, (2, 4)), (3, (2, 3))):
         mechanism = numeric(name, epsilon, resolution=resolution)
@@ -43,7 +43,7 @@ def test_no_bound_of_a_number_is_below_the_truth(name: str, epsilon: float) -> N
 
 
 @pytest.mark.parametrize(("name", "size"), [("randomized-response", 3), ("hadamard-response", 3)])
-def test_no_bound_of_a_listed_answer_is_below_the_truth(name: str, size: int) -> None:
+def test_no_bound_for_a_listed_answer_is_below_the_exact_delta(name: str, size: int) -> None:
     for epsilon in (0.5, 2.0):
         mechanism = listed(name, size, epsilon)
         table = table_of(mechanism, range(size))

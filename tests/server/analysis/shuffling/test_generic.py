@@ -56,7 +56,7 @@ def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsi
 
 @pytest.mark.parametrize("reports", [1, 2, 1000, 10**10])
 @pytest.mark.parametrize("epsilon", [0.1, 8.0, 25.0])
-def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
+def test_every_batch_size_has_a_generic_bound(reports: int, epsilon: float) -> None:
     assert generic_delta(epsilon, reports, epsilon) == 0
     found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
     assert epsilon >= found[0] >= found[1] >= found[2] >= 0
@@ -117,7 +117,7 @@ def test_a_sum_of_coins_is_binomial_far_out_in_its_tail(count: int, far: float) 
     assert found.masses.sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_what_is_said_to_be_wrong_covers_a_billion_steps() -> None:
+def test_stated_rounding_error_covers_a_billion_steps() -> None:
     """Steps of ±1 have but even sums, so every odd one is an error; a float's phase turns a billion times there."""
     steps = StepLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
     found = steps.sum_of(10**9, 0.0)

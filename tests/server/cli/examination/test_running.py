@@ -73,7 +73,7 @@ def test_what_the_collector_sees_of_a_request_shows_how_proxies_are_set() -> Non
         assert bool(finding.advice) == (level is not Level.OK)
 
 
-def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> None:
+def test_doctor_asks_a_running_collector_for_its_counts_and_its_view_of_requests(tmp_path: Path) -> None:
     with running(tmp_path, "--log-level", "error") as (url, process):
         token, reader = draw_token(Role.ADMIN), draw_token(Role.READ)
         with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
@@ -142,7 +142,7 @@ def answering(
     assert {None, shown}.issuperset(asked), "nobody but a collector is shown the token"
 
 
-def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Path) -> None:
+def test_doctor_names_a_server_that_is_not_a_collector_or_has_another_clock(tmp_path: Path) -> None:
     for status, body, headers, said in (
         (404, b"no", {}, "not a collector (404)"),
         (200, b"welcome", {}, "not a collector (200)"),
@@ -158,7 +158,7 @@ def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Pat
     assert [one.level for one in findings if one.about == "clock"] == [Level.PROBLEM]
 
 
-def test_nonsense_of_what_answers_ends_no_examination(tmp_path: Path) -> None:
+def test_nonsense_answers_do_not_end_the_examination(tmp_path: Path) -> None:
     for nonsense in ({}, {"seen": "x"}, {"seen": None}, {"seen": {"signs": None}}, {"seen": {"signs": [1, {}]}}):
         body = json.dumps({"status": "ok", **nonsense}).encode()
         for year in ("1", "0001", "9999", "9" * 30):

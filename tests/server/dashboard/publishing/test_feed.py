@@ -60,7 +60,7 @@ def test_a_feed_is_valid_with_a_base_and_without(url: str, site: Path, tmp_path:
         assert (tmp_path / "site" / link.attrib["href"]).is_file()
 
 
-def test_feed_tells_weeks_versions_and_ends(site: Path) -> None:
+def test_feed_announces_weeks_versions_and_ends(site: Path) -> None:
     found = entries(feed_of(site))
     week = found["Which theme do people use? – week from 2026-09-21"]
     assert text(week, "updated") == "2026-09-28T00:00:00Z"

@@ -191,7 +191,7 @@ def test_publish_holds_its_lock_while_it_cleans_up(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_publish_leaves_files_that_it_did_not_write_alone(tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     publish(out, "new")  # an empty folder may become a site
@@ -238,7 +238,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert content(elsewhere) == site_of("old")
 
 
-def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_refuses_root_home_and_files_as_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for out in (Path("/"), tmp_path):
         with pytest.raises(ParameterError, match="cannot be the folder of a site"):

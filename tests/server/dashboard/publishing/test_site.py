@@ -42,7 +42,7 @@ def pages(site: Path) -> dict[str, Page]:
     return {path.relative_to(site).as_posix(): page(site, str(path)) for path in site.rglob("*.html")}
 
 
-def test_every_kind_has_a_whole_page_that_leads_nowhere_else(site: Path) -> None:
+def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: Path) -> None:
     found = pages(site)
     assert set(found) >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
     assert len(found) == len(KINDS) + 1 + 2
@@ -101,7 +101,7 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert any("△ too few" in one.words for name, one in pages(site).items() if name != "index.html")
 
 
-def test_questions_with_two_reports_are_published(tmp_path: Path) -> None:
+def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(KINDS.values())
         few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
@@ -130,7 +130,7 @@ def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tm
     assert not (asked / "metrics/theme").exists()
 
 
-def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> None:
+def test_site_mentions_shuffled_reports_strata_and_ended_questions(site: Path) -> None:
     mobile = page(site, "metrics/mobile/index.html").words
     assert "came sealed, through a relay" in mobile
     assert "8 of one device" in mobile, "one for each day with reports of this version"
@@ -144,7 +144,7 @@ def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> Non
     assert "No completed day has reports yet. About" in page(site, "metrics/unasked/index.html").words
 
 
-def test_site_has_the_weeks_and_the_definition(site: Path) -> None:
+def test_published_page_shows_its_weeks_and_its_definition(site: Path) -> None:
     steps = json.loads((site / "metrics/theme/theme.weeks.json").read_text(encoding="utf-8"))["steps"]
     assert [(step["since"], step["reports"]) for step in steps] == [("2026-09-21", 210), ("2026-09-28", 90)]
     assert (site / "metrics.toml").read_bytes() == KINDS_TOML.encode()
@@ -168,7 +168,7 @@ def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path:
     assert "Of devices of week 0" in one.words
 
 
-def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
+def test_site_shows_days_only_if_asked(url: str, tmp_path: Path) -> None:
     since, until = MONDAY + timedelta(days=15), MONDAY + timedelta(days=16)
     site = published(url, tmp_path / "site", since=since, until=until, names=["theme"])
     assert "Based on the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
@@ -176,7 +176,7 @@ def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
     assert "Over time" not in page(site, "metrics/theme/index.html").words
 
 
-def test_an_empty_database_makes_a_site(tmp_path: Path) -> None:
+def test_empty_database_is_published_as_a_site(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     with closing(Store(url)):
         pass

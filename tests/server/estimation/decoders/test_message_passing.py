@@ -32,7 +32,7 @@ def fits() -> list[Fit]:
     return surveys(12, 100_000)
 
 
-def test_few_of_the_found_candidates_are_false(fits: list[Fit]) -> None:
+def test_few_of_the_found_candidates_are_held_by_nobody(fits: list[Fit]) -> None:
     """About 350 are found; if 5% of them are false, 17, then 45 or more are with probability below 1e-6."""
     assert all(np.isinf(fit.unlisted_error) for fit in fits)  # more than can be fitted together
     false = sum(int(fit.found[len(TRUE) :].sum()) for fit in fits)
@@ -53,7 +53,7 @@ def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fi
     assert np.mean([((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]) > 0.94
 
 
-def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
+def test_consistent_fit_is_consistent_and_closer_to_the_true_shares(fits: list[Fit]) -> None:
     """In all it is wrong by 0.063 on average; what is found, and 0 for the others, by 0.142.
 
     Surveys scatter by less than 0.02, so their mean is above 0.1 with probability below 1e-6.
@@ -70,7 +70,9 @@ def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
     [(np.ones(300), 0.41), (np.exp(-np.arange(300) / 60), 0.6), (1 / np.arange(1, 301), 0.47)],
     ids=["uniform", "exponential", "zipf"],
 )
-def test_what_is_not_found_counts_for_what_it_likely_is(shares: NDArray[np.float64], most: float) -> None:
+def test_candidates_that_are_not_found_count_with_their_expected_share(
+    shares: NDArray[np.float64], most: float
+) -> None:
     """More true strings than cells: 300, and 90 others, on 16 bits in 16 cohorts, of which about 60 are found.
 
     The total error is 0.30, 0.54 and 0.40 on average; with 0 for what is not found it is 0.96, 0.56 and 0.45. The
@@ -119,7 +121,7 @@ def test_many_strings_are_hashed_as_each_is(cohorts: int, bits: int, hashes: int
             assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
 
 
-def test_passing_is_the_step_up_procedure() -> None:
+def test_candidates_pass_by_the_step_up_procedure() -> None:
     score = -special.ndtri(np.array([0.001, 0.04, 0.012, 0.9, 0.03]))
     assert passing(score, 0.05).tolist() == [0, 2, 4, 1] or passing(score, 0.05).tolist() == [0, 1, 2, 4]
     assert passing(score, 0.04).tolist() == [0, 2]
@@ -128,7 +130,7 @@ def test_passing_is_the_step_up_procedure() -> None:
     assert passing(np.array([3.0, -1.0, -np.inf, 0.0, 0.1]), 0.05, absent=0.01).tolist() == [0, 4]
 
 
-def test_the_share_of_absent_ones_is_not_underrated() -> None:
+def test_estimated_share_of_absent_candidates_is_not_too_low() -> None:
     """Quantiles instead of draws: 800 of 1,000 are noise; the rest would be missed by none, or by many."""
     noise = special.ndtri((np.arange(800) + 0.5) / 800)
     assert absent_share(np.concatenate([noise, np.full(200, 5.0)])) == pytest.approx(0.8, abs=0.01)
@@ -138,7 +140,7 @@ def test_the_share_of_absent_ones_is_not_underrated() -> None:
 
 
 @pytest.mark.parametrize("tail", [0.025, 0.5])
-def test_means_of_what_passed_are_those_of_a_truncated_normal(tail: float) -> None:
+def test_means_of_candidates_that_passed_are_those_of_a_truncated_normal(tail: float) -> None:
     scores = np.array([2.0, 2.5, 4.0, 12.0])
     means = truncated_means(scores, 2.0, tail)
     for score, mean in zip(scores[1:], means[1:], strict=True):

@@ -64,7 +64,7 @@ def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mec
         assert decoded.trials[number] == tally.reports[covering].sum()
 
 
-def test_large_counts_stay_exact() -> None:
+def test_supporting_counts_stay_exact_when_large() -> None:
     """10^12 reports: rounding in the transforms stays far below one half."""
     for mechanism in (ProjectiveGeometry.calibrate(500, 1.5), LocalHashing.calibrate(200, 1.0)):
         counts = np.random.default_rng(5).integers(

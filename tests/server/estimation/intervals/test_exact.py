@@ -60,7 +60,7 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
-def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
+def test_exact_estimate_is_the_share_at_which_the_count_is_expected() -> None:
     trials = np.array([1.0, 30.0, 1e9])
     for law, part in product(LAWS.values(), (0.0, 0.3, 1.0)):
         expected = trials * (law.q + part * (law.p - law.q))
@@ -68,7 +68,7 @@ def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_tails_are_those_of_their_definition(alpha: float) -> None:
+def test_tail_probabilities_match_their_definition(alpha: float) -> None:
     split = tails(alpha)
     assert split.wide(np.zeros(1)) == np.inf
     for part in (1e-3, 0.1, 0.5, 0.9, 0.999):
@@ -89,7 +89,7 @@ def test_tails_are_those_of_their_definition(alpha: float) -> None:
         pytest.param("frequent", 10**9, marks=pytest.mark.slow),
     ],
 )
-def test_an_end_is_where_its_tail_is_as_large_as_allowed(law: str, trials: int, alpha: float) -> None:
+def test_interval_end_is_where_its_tail_has_the_allowed_probability(law: str, trials: int, alpha: float) -> None:
     """A millionth of a standard error below an end the tail, summed, is less than is allowed; as much above, more.
 
     Slow where a tail of a billion frequent reports is a sum of a million terms.
@@ -121,7 +121,7 @@ def excess_at(support: SupportLaw, share: float, seen: int, trials: int, alpha: 
     return (chance - allowed) / max(chance, allowed)
 
 
-def test_bends_of_many_are_those_of_each_by_itself() -> None:
+def test_bends_computed_together_equal_those_computed_one_by_one() -> None:
     ends, trials = LowEnds(LAWS["frequent"], 0.05), np.array([1e4, 30.0, 1e7])
     alone = [ends.bends(trials[place : place + 1]) for place in range(3)]
     assert ends.bends(trials).tolist() == np.concatenate(alone, axis=1).tolist()
@@ -133,7 +133,7 @@ def opposite(law: SupportLaw) -> SupportLaw:
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("alike", [True, False], ids=["equal-trials", "own-trials"])
-def test_thousands_of_ends_are_those_of_each_by_itself(alike: bool, alpha: float) -> None:
+def test_interval_ends_computed_together_equal_those_computed_one_by_one(alike: bool, alpha: float) -> None:
     """A sweep over ε, k, n and populations: within 1e-6 standard errors, never falling, 0 and 1 where each is.
 
     Half of the mechanisms have equal trials, and half their own.
@@ -187,7 +187,7 @@ def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> No
 
 @pytest.mark.parametrize("users", [0, 1, 2])
 @pytest.mark.parametrize("size", [2, 2000])
-def test_no_report_and_the_first_ones_say_little(users: int, size: int) -> None:
+def test_intervals_of_no_or_few_reports_are_wide(users: int, size: int) -> None:
     mechanism: Mechanism = RandomizedResponse.calibrate(size, 1.0)
     low, high = exact_interval(mechanism, np.zeros(size, dtype=np.int64), np.full(size, users), 0.05)
     assert (low == 0).all()
@@ -236,7 +236,7 @@ def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -
     assert len(tried) <= 3  # a secant meets a straight line at once
 
 
-def test_a_crossing_that_no_secant_meets_is_halved() -> None:
+def test_crossing_that_secants_miss_is_found_by_bisection() -> None:
     """Little below 0 on one side and far above on the other: secants come no nearer, and 60 halvings meet it."""
     low, high, places = np.zeros(3), np.full(3, 9.0), np.array([0.1, 4.0, 8.9])
 

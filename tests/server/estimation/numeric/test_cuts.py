@@ -44,7 +44,7 @@ def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_ro
     assert found.consistent == pytest.approx(0.2 + 0.75 * 0.3)
 
 
-def test_the_whole_grid_can_be_asked_about_and_nothing_else() -> None:
+def test_cuts_are_defined_on_the_whole_grid_and_nowhere_else() -> None:
     assert (CUTS.below(0, CURVE).low, CUTS.below(0, CURVE).high) == (0, 0.3)
     assert (CUTS.below(3, CURVE).low, CUTS.below(3, CURVE).high) == (0.3, 1)
     for place in (-0.1, 3.1, float("nan")):
@@ -58,7 +58,7 @@ def test_drawn_intervals_are_monotone_and_wider() -> None:
     assert high.tolist() == [0, 0.3, 0.9, 0.9, 1]
 
 
-def test_whatever_the_answers_their_shares_lie_between_those_of_their_points() -> None:
+def test_shares_of_any_answers_lie_between_those_of_their_grid_points() -> None:
     """P[u < i - 1] <= F(i) <= P[u < i], by exact fractions, for three people at or between four points."""
     for places in combinations_with_replacement([Fraction(n, 4) for n in range(13)], 3):
         shares = [Fraction(0)] * 5
@@ -108,7 +108,7 @@ def test_the_point_is_in_the_interval() -> None:
     assert [quantiles_of(TEN, curve, [0.5])[0].point for curve in (low, high)] == [3, 4]
 
 
-def test_ends_that_cross_hold_what_lies_between() -> None:
+def test_quantile_interval_whose_ends_cross_covers_the_values_between() -> None:
     crossed = cuts([0.0, 0.6, 0.6], [0.1, 0.1, 1.0])
     found = quantiles_of(crossed, np.full(4, 0.25), [0.5])[0]
     assert found.low <= found.point <= found.high

@@ -65,7 +65,7 @@ def test_estimate_of_a_billion_reports_recovers_every_share(phases: int, steps: 
     assert ends[1].consistent == pytest.approx(found.fit.curve[-1] + found.fit.curve[-2] / 2, abs=1e-9)
 
 
-def test_what_no_interval_can_have_is_refused() -> None:
+def test_impossible_confidence_of_a_number_is_refused() -> None:
     with pytest.raises(ParameterError, match="confidence"):
         estimate_number(small_law(2, 1), expected_tally(small_law(2, 1), [0]), 1.0)
 
@@ -80,7 +80,7 @@ SURVEYS = [(0.5, "hours", 3_000), (1.0, "zeros", 20_000), (4.0, "startup", 2_000
 
 
 @pytest.mark.parametrize(("epsilon", "name", "reports"), SURVEYS)
-def test_intervals_hold_the_truth_as_often_as_they_say(epsilon: float, name: str, reports: int) -> None:
+def test_intervals_of_numbers_cover_as_often_as_stated(epsilon: float, name: str, reports: int) -> None:
     """Of 300 at 95% fewer than 262 hold it with a chance of 3e-7, all with 2e-7; at 97% fewer than 270 with 4e-8."""
     found = runs_of(epsilon, name, reports)
     for held in (sum(one.mean for one in found), sum(one.noise for one in found)):

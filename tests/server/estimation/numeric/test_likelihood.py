@@ -58,7 +58,7 @@ def test_likelihood_converges_for_every_number_of_reports(epsilon: float, name: 
 
 @pytest.mark.parametrize(("epsilon", "phases", "steps"), [(6.0, 64, 20), (6.0, 3, 20), (10.0, 1, 7), (20.0, 1, 20)])
 @pytest.mark.parametrize("reports", [1, 2, 97])
-def test_reports_that_all_agree_do_not_jam_it(epsilon: float, phases: int, steps: int, reports: int) -> None:
+def test_likelihood_converges_if_all_reports_agree(epsilon: float, phases: int, steps: int, reports: int) -> None:
     law = dithered(epsilon, phases, steps)
     counts = np.zeros((phases, steps + 1), dtype=np.int64)
     counts[0, steps] = reports

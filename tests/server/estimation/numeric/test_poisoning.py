@@ -65,7 +65,7 @@ def test_a_few_forged_reports_in_one_phase_stay_within_what_is_stated() -> None:
     assert np.mean(missed) < 0.02
 
 
-def test_nothing_forged_moves_nothing_and_all_forged_anything() -> None:
+def test_no_forged_report_moves_nothing_and_all_forged_reports_move_anything() -> None:
     law = dithered(1.0)
     assert cut_shift(law, 0.0, 1) == 0
     assert cut_shift(law, 1.0) == 1

@@ -81,7 +81,7 @@ def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases(
     assert ends[0][1][0] == ends[1][1][0] == pytest.approx((bound - BASE) / GAP)
 
 
-def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None:
+def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbours() -> None:
     law, none = alone(np.full(2, BASE)), np.zeros(2, dtype=np.int64)
     low, high = pooled_bounds(none, none, law, (1, 2), 0.05)
     assert (low == 0).all()
@@ -104,7 +104,7 @@ def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
 
 @pytest.mark.parametrize("alpha", [0.25, 0.005, 1e-10])
 @pytest.mark.parametrize("trials", [1, 2, 300, 10**9])
-def test_the_bound_is_where_as_few_successes_have_that_chance(trials: int, alpha: float) -> None:
+def test_pooled_bound_is_where_so_few_successes_have_the_stated_chance(trials: int, alpha: float) -> None:
     successes = np.unique([0, trials // 3, trials - 1 - trials // 50]).astype(np.float64)
     bound = upper_bounds(successes, np.full(len(successes), float(trials)), alpha)
     chance = special.betainc(trials - successes, successes + 1, 1 - bound)  # P[Bin(trials, bound) <= successes]
@@ -123,7 +123,7 @@ def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
     assert np.isfinite(approximate_upper_bounds(np.zeros(1), np.zeros(1), 0.005)).all()
 
 
-def test_unequal_chances_are_missed_no_oftener_than_is_said() -> None:
+def test_bounds_of_unequal_chances_miss_no_oftener_than_stated() -> None:
     """Two trials of chances 1 and 0.98 have a failure oftener than two of 0.99 each."""
     alpha = 1 - 0.99**2 + 5e-5
     one_failure = np.array([1.0]), np.array([2.0])

@@ -68,7 +68,7 @@ def test_share_of_undiscovered_words_is_within_its_error(surveys: list[tuple[Pop
     assert held >= 3  # P[Bin(8, 0.95) < 3] = 4e-7
 
 
-def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Population, Discovered]]) -> None:
+def test_share_found_half_the_time_is_the_stated_reach(surveys: list[tuple[Population, Discovered]]) -> None:
     """Of strings held by 1.6 times that share nearly all are found, of those held by half of it hardly any."""
     least = reach(SKETCH, 300_000)
     common = rare = found_common = found_rare = 0
@@ -94,7 +94,7 @@ def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     assert len(few.items) <= 1
 
 
-def test_everyone_may_hold_one_string_and_it_may_be_empty_or_the_mark() -> None:
+def test_string_that_everyone_holds_is_found_even_if_empty_or_the_mark() -> None:
     rng = np.random.default_rng(3)
     for item in ("\0" * LENGTH, chr(CHARACTERS + 1) + "\0" * (LENGTH - 1), "\1" * (LENGTH - 1) + chr(CHARACTERS + 1)):
         discovery = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
@@ -103,7 +103,7 @@ def test_everyone_may_hold_one_string_and_it_may_be_empty_or_the_mark() -> None:
         assert discovery.high[0] == 1.0
 
 
-def test_progress_is_told_level_by_level() -> None:
+def test_progress_is_reported_level_by_level() -> None:
     seen: list[tuple[int, int]] = []
     discover(SKETCH, SPELLING, Tally.zero(SKETCH), progress=lambda level, levels: seen.append((level, levels)))
     levels = len(SKETCH.levels) + 1
@@ -124,7 +124,7 @@ def test_reach_is_that_of_rare_strings_where_reports_are_many() -> None:
         reach(RandomizedResponse.calibrate(4, 1.0), 100)
 
 
-def test_no_number_of_reports_finds_what_shares_its_buckets() -> None:
+def test_strings_that_share_buckets_are_not_found_with_any_number_of_reports() -> None:
     assert reports_for(ProjectiveSketch.calibrate(None, 1.0, buckets=64), 0.01) is None
     assert reach(SKETCH, np.array([0, 1])).min() > 1
 
@@ -160,7 +160,7 @@ def test_strings_without_a_list_are_found_half_the_time() -> None:
 AB = Spelling(b"\x01\x02", b"\x00\x03")
 
 
-def test_all_prefixes_of_a_length_are_there_once() -> None:
+def test_every_prefix_of_a_length_is_listed_once() -> None:
     written = [bytes(one) for one in AB.everything(2)]
     assert sorted(written) == sorted(
         {b"\1\1", b"\1\2", b"\2\1", b"\2\2", b"\1\0", b"\2\0", b"\1\3", b"\2\3", b"\0\0", b"\3\0"}
@@ -169,7 +169,7 @@ def test_all_prefixes_of_a_length_are_there_once() -> None:
     assert AB.everything(0).shape == (1, 0)
 
 
-def test_an_end_is_filled_up() -> None:
+def test_ended_strings_are_padded_when_prefixes_are_extended() -> None:
     grown = AB.extended(np.array([[1, 0], [2, 3], [1, 2]], dtype=np.uint8), 2)
     assert [bytes(one) for one in grown[:2]] == [b"\1\0\0\0", b"\2\3\0\0"]
     assert len(grown) == 2 + 2 * 4 + 2

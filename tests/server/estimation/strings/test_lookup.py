@@ -31,7 +31,7 @@ def test_frequent_strings_are_found_and_few_others(surveys: list[tuple[Populatio
     assert found[:, 500:].sum() <= 0.1 * found.sum()
 
 
-def test_intervals_of_all_and_of_what_is_found_cover(surveys: list[tuple[Population, Estimate]]) -> None:
+def test_intervals_cover_for_all_strings_and_for_those_found(surveys: list[tuple[Population, Estimate]]) -> None:
     shares = np.zeros(len(LONG))
     shares[:500] = np.arange(1.0, 501) ** -1.1
     shares /= shares.sum()
@@ -74,7 +74,7 @@ def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, lo
     assert (rest.low, rest.high) == pytest.approx((low, high), abs=0.001)
 
 
-def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
+def test_noise_variance_of_a_fit_is_its_error_variance_less_sampling() -> None:
     """Of a share outside the range sampling takes nothing; where it would take more than all, nobody's noise is told.
 
     So it is for chance strings of few reports.
@@ -168,7 +168,7 @@ def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
     assert (silent.low.tolist(), silent.high.tolist()) == ([0, 0], [1, 1])
 
 
-def test_lookup_of_few_reports_finds_nothing_and_of_one_says_nothing() -> None:
+def test_lookup_in_few_reports_finds_nothing_and_in_one_states_nothing() -> None:
     tally = Tally.zero(SKETCH)
     tally.reports[1], tally.counts[1, 5] = 1, 1
     for labels in (("a", "b"), tuple(f"x{place}" for place in range(400))):

@@ -19,7 +19,7 @@ def noisy(marks: Buckets, shares: Floats, rng: np.random.Generator) -> Rows:
     return Rows((support - 0.25) / 0.25, np.array([N // 2, N // 2]), 0.5, 0.25)
 
 
-def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
+def test_strings_that_share_buckets_with_frequent_ones_are_not_found() -> None:
     rng = np.random.default_rng(1)
     marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
     marks[0, 100:140] = marks[0, 0]  # forty that share a bucket with the most frequent one,
@@ -55,7 +55,7 @@ def test_selection_finds_no_string_where_nobody_holds_any() -> None:
     assert false <= 12  # in a run of 20: P[Bin(40, 0.05) > 12] < 1e-7
 
 
-def test_the_highest_are_taken_and_of_many_those_that_stand_out() -> None:
+def test_selection_takes_the_highest_scores_that_stand_out() -> None:
     score = np.array([3.0, -1.0, 5.0, 4.0, 0.0])
     assert highest(score, 2).tolist() == [2, 3]
     assert highest(score, 9).tolist() == [0, 1, 2, 3, 4]

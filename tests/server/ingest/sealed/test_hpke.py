@@ -58,7 +58,7 @@ def of_seed(published: Encapsulation) -> SecretKey:
     return SecretKey(SealKey(SUITES["xwing"], lattice + curve), date(2026, 11, 23), private)
 
 
-def test_the_sender_of_this_file_is_that_of_the_rfc() -> None:
+def test_sealing_by_the_book_matches_the_rfc_vector() -> None:
     """Appendix A.2.1, the first message."""
     ephemeral = "f4ec9b33b792c372c1d2c2063507b684ef925b8c75a42dbcbf57d63ccd381600"
     public = "4310ee97d88cc1f088a5576c77ab0cf5c3ac797f3d95139c6c84b5429c59662a"
@@ -147,7 +147,7 @@ def test_error_without_the_package_says_what_to_install(monkeypatch: pytest.Monk
                 call()
 
 
-def test_a_package_without_ml_kem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_without_ml_kem_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was built with an OpenSSL before 3.5: the module is there, and its functions raise."""
 
     def lacking(*_: object) -> None:

@@ -24,7 +24,7 @@ def test_keys_are_read_as_they_were_written(path: Path) -> None:
     assert {one.name for one in path.parent.iterdir()} == {path.name, path.name + ".lock"}
 
 
-def test_a_private_key_is_shown_by_nothing() -> None:
+def test_private_key_appears_in_no_representation() -> None:
     key = drawn()
     assert repr(key.private) not in repr(key)
     assert "private" not in repr(key)
@@ -40,13 +40,13 @@ def test_key_file_that_others_may_read_is_refused(path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX files")
-def test_a_pipe_in_its_place_is_refused_and_not_waited_for(path: Path) -> None:
+def test_pipe_in_place_of_the_key_file_is_refused_without_waiting(path: Path) -> None:
     os.mkfifo(path, 0o600)
     with pytest.raises(ParameterError, match="not a regular file"):
         KeyFile(path).read()
 
 
-def test_file_that_holds_no_keys_is_refused_and_not_repeated(path: Path) -> None:
+def test_file_without_keys_is_refused_without_quoting_its_content(path: Path) -> None:
     wrong = b'{"keys": [{"key": "x25519:AA", "private": "AA==", "made": "2026-11-20"}]}'
     for content in (b"", b"[]", b"{}", b'{"keys": [1]}', b"\xff", b"[" * 10_000, wrong):
         path.write_bytes(content)
@@ -71,13 +71,13 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
+def test_two_processes_that_add_a_key_at_once_both_succeed(path: Path) -> None:
     keys = [drawn() for _ in range(8)]
     at_once(lambda key: KeyFile(path).change(lambda now: [*now, key]), *keys)
     assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
 
 
-def test_a_keyring_follows_its_file(path: Path) -> None:
+def test_keyring_reloads_its_file_when_it_changes(path: Path) -> None:
     first, second, third = drawn(), drawn(), drawn("xwing")
     ring, other = KeyFile(path), KeyFile(path)
     assert (ring.known(), ring.suites()) == ([], [])

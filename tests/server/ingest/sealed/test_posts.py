@@ -142,7 +142,7 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             assert (0 if summary is None else summary.reports) == len(counted)
 
 
-def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_for_each() -> None:
+def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None:
     """So the reports of an app that has just changed its key are hidden only among those for the same key."""
     old, new = drawn(), drawn()
     body = batch_of(THEME, sealed_rows(THEME, old.public, 9) + sealed_rows(THEME, new.public, 1))
@@ -179,7 +179,7 @@ def test_reports_of_a_stratum_are_counted_there(layered: Flask, key: SecretKey) 
         assert said in json.loads(refused.data)["detail"]
 
 
-def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
+def test_rows_that_do_not_open_or_are_no_reports_are_refused_one_by_one(
     key: SecretKey, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = [seal(bytes([200 + one]), key.public, pool(THEME)) for one in range(2)]
@@ -340,7 +340,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
             assert f"more than {limit:,} reports" in json.loads(refused.data)["detail"]
 
 
-def test_while_the_keys_cannot_be_read_the_relay_comes_again(
+def test_relay_is_asked_to_retry_while_the_keys_cannot_be_read(
     key: SecretKey, tmp_path: Path, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     body, path = batch_of(THEME, sealed_rows(THEME, key.public)).encode(), tmp_path / "seal-keys.json"
@@ -374,7 +374,7 @@ def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(key: SecretKey
         assert collector.store.tally(THEME).total == 30
 
 
-def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp_path: Path) -> None:
+def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None:
     one, other = drawn(), drawn("xwing")
     asked = {**METRICS, "theme": replace(THEME, seal=one.public), "layout": replace(LAYOUT, seal=one.public)}
     app = create_app(config(tmp_path, metrics=asked, rows_limit=99, body_limit=5000))
@@ -412,7 +412,7 @@ def is_counted(metric: Metric, row: bytes) -> bool:
         return False
 
 
-def test_of_rows_that_open_those_are_counted_that_a_device_could_have_sent() -> None:
+def test_opened_rows_are_counted_only_if_a_device_could_have_sent_them() -> None:
     listed = parse_metrics('[metrics.editors]\ntype = "selection"\nvalues = ["a", "b", "c", "d", "e"]\nepsilon = 1.0\n')
     for metric in (*METRICS.values(), *STRATA.values(), *listed.values()):
         width, draws = metric.mechanism.row_bytes, random.Random(7)

@@ -53,7 +53,7 @@ def test_answer_tells_reach_poisoning_and_people_whose_string_was_not_tried() ->
     assert not any(check["odd"] for check in answer["health"])
 
 
-def test_without_reports_only_the_reports_needed_are_told() -> None:
+def test_discovery_without_reports_states_only_the_reports_needed() -> None:
     answer = DISCOVERIES.table(NOTHING, Query()).whole()
     assert (answer["values"], answer["reach"], answer["unlisted"]) == ([], None, None)
     assert answer["sought"]["share"] == 0.01

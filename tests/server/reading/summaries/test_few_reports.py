@@ -106,7 +106,7 @@ def test_pairs_have_their_verdict_in_a_terminal() -> None:
         assert re.search(rf"^{row['given']} .*{row['value']}  {row['verdict']}$", text, re.MULTILINE)
 
 
-def test_a_report_says_little_of_an_average_and_nothing_of_the_strings_of_others() -> None:
+def test_one_report_says_little_about_a_mean_and_nothing_about_strings_of_others() -> None:
     """By a normal law one report at a large ε told both to a few points."""
     answer, _ = answer_of("selection", 8.0, 1)
     assert answer["average"]["low"] < 0.5
@@ -116,7 +116,7 @@ def test_a_report_says_little_of_an_average_and_nothing_of_the_strings_of_others
     assert all(row["high"] > 0.8 for row in answer["values"])
 
 
-def test_strings_that_no_report_tells_apart_have_an_estimate() -> None:
+def test_strings_that_no_report_distinguishes_have_an_estimate() -> None:
     """Of two strings in one bucket of the only row with reports the error is infinite."""
     metric = parse_metrics('[metrics.few]\nepsilon = 4.0\ntype = "string"\nbuckets = 2\ncandidates = ["x", "y", "z"]')[
         "few"

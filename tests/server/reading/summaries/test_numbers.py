@@ -130,7 +130,7 @@ def test_answer_of_any_size_fits_its_schema_and_no_other(one: Metric) -> None:
             assert (result["mean"]["low"], result["mean"]["high"]) == pytest.approx(ends)
 
 
-def test_many_reports_tell_the_truth() -> None:
+def test_estimates_of_many_reports_are_near_the_true_values() -> None:
     """A miss of six standard errors has a probability of 2e-9; the grid is known, and its step is the rest."""
     for one in (LINEAR, LOG, PERMANENT):
         shares, scale = hill(one, 0.4), Scale.of(one)
@@ -148,7 +148,7 @@ def test_many_reports_tell_the_truth() -> None:
 
 
 @pytest.mark.parametrize("beyond", [0.0, 0.1])
-def test_interval_of_the_share_at_an_end_holds_it(beyond: float) -> None:
+def test_interval_of_the_clipped_share_covers_it(beyond: float) -> None:
     """The curve alone is biased there; the interval misses in far less than 5% of such tallies."""
     shares = (1 - beyond) * hill(LINEAR, 0.4)
     shares[0] += beyond
@@ -216,7 +216,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
 
 
 @pytest.mark.parametrize("one", [LINEAR, LOG])
-def test_forged_reports_move_the_mean_by_what_is_told(one: Metric) -> None:
+def test_forged_reports_move_the_mean_by_the_stated_gain(one: Metric) -> None:
     honest = drawn(one, hill(one, 0.4), 700_000, np.random.default_rng(3))
     before = answer(survey(one, honest))["mean"]["value"]
     scores = law_of(one.mechanism).score_table  # type: ignore[attr-defined]
