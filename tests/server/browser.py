@@ -43,7 +43,7 @@ class Page:
         return self._browser.call(method, self._session, **parameters)
 
     def look(self, width: int = 1000, *, dark: bool = False, script: bool = True) -> None:
-        """Be so many pixels wide, dark or light, with or without JavaScript."""
+        """Set the width in pixels, the colour scheme, and whether JavaScript runs."""
         mobile = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -91,7 +91,7 @@ class Page:
         path.write_bytes(base64.b64decode(message["data"]))
 
     def heard(self, method: str, message: dict[str, Any]) -> None:
-        """Note what is a complaint."""
+        """Note an event if it is a complaint."""
         if method == "Runtime.exceptionThrown":
             self.complaints.append(str(message["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled" and message["type"] in {"error", "warning", "assert"}:
@@ -155,7 +155,7 @@ class _Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Page | None]:
-    """A tab of a fresh browser, or None if there is none to be had."""
+    """Yield a tab of a fresh browser, or None if no browser is installed."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         yield None

@@ -1,4 +1,4 @@
-"""Answers read over HTTP from a notebook: what they hold, what they need, and what a hostile server can do to them."""
+"""Answers read over HTTP from a notebook: their content, their dependencies, and hostile servers."""
 
 import json
 import socket

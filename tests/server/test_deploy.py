@@ -1,4 +1,4 @@
-"""The deployment files: read by what they are for where that is installed, and held to what they promise."""
+"""The deployment files are accepted by their own programs, if installed, and keep their promises."""
 
 import configparser
 import re
@@ -86,7 +86,7 @@ def test_systemd_unit_passes_systemd_analyze(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in UNITS if name.endswith(".service")])
 def test_each_systemd_service_keeps_its_files_private_and_starts_an_existing_command(name: str) -> None:
-    """Where one that shares a folder does not say its mode, it opens the folder for all."""
+    """If a service that shares a folder does not set its mode, it opens the folder to everybody."""
     service = unit_of(name)["Service"]
     assert (service["DynamicUser"], service["StateDirectoryMode"], service["UMask"]) == ("yes", "0700", "0077")
     program, command = service["ExecStart"].split()[:2]
@@ -180,7 +180,7 @@ def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> 
 
 
 def _asked_granian(folder: Path, port: int) -> tuple[HTTPResponse | None, int, int]:
-    """What a report and a reader without a token are answered, and the status at the end."""
+    """Return the statuses that a report and a reader without a token get, and the exit status."""
     options = ["--interface", "wsgi", "--blocking-threads", "8", "--port", str(port)]
     command = [sys.executable, "-m", "granian", *options, "dither_server.wsgi:app"]
     quiet = subprocess.DEVNULL
@@ -254,7 +254,7 @@ def _nginx(site: str, folder: Path, url: str, port: int) -> Iterator[None]:
 
 
 def of_page(port: int, path: str, origin: str | None, method: str = "POST") -> tuple[int, str | None]:
-    """The status, and whose pages may read it, of what is answered to a page's report."""
+    """Return the status of the answer to a page's report, and the origin that may read it."""
     headers = {"Content-Type": "text/plain;charset=UTF-8", "Cookie": "session=secret", "Host": "app.example"}
     if origin is not None:
         headers["Origin"] = origin

@@ -1,4 +1,4 @@
-"""The compose files, read as Docker reads them: what they start exists, and they are as closed as they say."""
+"""The compose files, read as Docker reads them: their commands exist, and they expose no more than they say."""
 
 import tomllib
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response
 
 
 def collect(folder: Path, *parts: tuple[Metric, int, int]) -> None:
-    """Collect reports of metrics, so many days ago."""
+    """Collect ``count`` reports of each metric, ``ago`` days before today."""
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.register([metric for metric, _, _ in parts])
         for metric, count, ago in parts:
@@ -31,7 +31,7 @@ def collect(folder: Path, *parts: tuple[Metric, int, int]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where theme is asked anew, and mobile no more."""
+    """A folder whose metrics.toml has a new version of theme and no mobile."""
     (tmp_path / "metrics.toml").write_text(NEWER_TOML.replace('"a", "b"', '"dark", "light"'), encoding="utf-8")
     now = parse_metrics((tmp_path / "metrics.toml").read_text(encoding="utf-8"))["theme"]
     collect(tmp_path, (THEME, 300, 9), (MOBILE, 200, 5), (now, 50, 0))

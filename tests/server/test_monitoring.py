@@ -1,4 +1,4 @@
-"""The samples for Prometheus and Grafana: every name in them is told, every question in them has an answer."""
+"""The samples for Prometheus and Grafana: every metric name in them is exported and every query has an answer."""
 
 import json
 import re
@@ -148,7 +148,7 @@ def _fill(store: Store, metric: Metric) -> Any:
 
 
 def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
-    """What Grafana would be told, over the last 30 days, with the rights that the README names."""
+    """Return what Grafana would show of the last 30 days, with the permissions that the README names."""
     for name, value in variables.items():
         quoted = value.replace("'", "''")
         sql = sql.replace(f"${{{name}:sqlstring}}", f"'{quoted}'")

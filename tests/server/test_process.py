@@ -26,7 +26,7 @@ from server.ingest.sealed.sealing import drawn
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE = 60.0
-"""Seconds for what takes a moment: they pass only where a test fails, or a machine does much else."""
+"""Timeout in seconds of steps that take a moment; it passes only if a test fails or the machine is overloaded."""
 
 
 def connect(url: str) -> http.client.HTTPConnection:
@@ -147,7 +147,7 @@ def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> N
 
 
 def test_start_names_a_seal_key_without_its_private_key(tmp_path: Path) -> None:
-    """A relay would be told of no pool, and all reports would wait in vain."""
+    """Otherwise a relay would find no pool, and all reports would wait in vain."""
     key = drawn().public
     with running(tmp_path, toml=f'{METRICS_TOML}[seal]\nkey = "{key}"\n') as (_, process):
         process.send_signal(signal.SIGTERM)
@@ -256,7 +256,7 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")
 def test_sender_of_a_report_is_written_nowhere(tmp_path: Path) -> None:
-    """Neither what is counted nor what is refused leaves its address, User-Agent, token or batch's bytes behind."""
+    """Neither counted nor refused reports leave their address, User-Agent, token or batch's bytes behind."""
     rows = rows_of(THEME, 60)
     sent = batch(rows=rows).encode()
     mine = ("127.9.83.21", "Spy/7.83 (of somebody)", "a-token-of-nobody")

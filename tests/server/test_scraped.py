@@ -25,7 +25,7 @@ PATIENCE = 120.0
 
 
 def jobs(page: str, address: str, url: str) -> str:
-    """The jobs of a page's prometheus.yml, for what listens at this URL."""
+    """Return the jobs of a page's prometheus.yml, with this URL as their target."""
     (block,) = re.findall(
         r"```yaml\n# prometheus.yml\n.*?scrape_configs:\n(.*?)```", (PAGES / page).read_text(), re.DOTALL
     )
@@ -35,7 +35,7 @@ def jobs(page: str, address: str, url: str) -> str:
 
 @contextmanager
 def prometheus(folder: Path, scrape: str) -> Iterator[int]:
-    """One that asks every two seconds, and its port."""
+    """Start a Prometheus that scrapes every two seconds; return it and its port."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("no Prometheus here: apt-get install prometheus")
@@ -53,7 +53,7 @@ def prometheus(folder: Path, scrape: str) -> Iterator[int]:
 
 
 def answered(port: int, query: str) -> list[Any]:
-    """What Prometheus answers as soon as that is something."""
+    """Return the first answer of Prometheus that is not empty."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         time.sleep(0.1)  # it says to nobody when it has asked
@@ -73,7 +73,7 @@ def answered(port: int, query: str) -> list[Any]:
 
 
 def some_of_everything(url: str, token: str) -> None:
-    """Report, be refused, read, send what is no HTTP, and come as a crowd, of which some have to give way."""
+    """Report, be refused, read, send bytes that are not HTTP, and open more connections than are allowed."""
     with closing(HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)) as connection:
         for body, status in ((batch().encode(), 202), (b"garbage", 400)):
             connection.request("POST", "/v1/reports", body, {"Content-Type": "application/json"})

@@ -67,7 +67,7 @@ def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path:
 def test_a_row_that_relays_replay_in_40_bodies_is_counted_once(
     tmp_path: Path, way: str, request: pytest.FixtureRequest
 ) -> None:
-    """Each body has a row of the relay's own beside it, so that no two are alike, and the answers tell nothing."""
+    """Each body also holds a row of the relay's own, so that no two are equal and the answers reveal nothing."""
     url = request.getfixturevalue("postgresql_url") if way == "postgresql" else None
     options = ["--spool", f"{tmp_path}/spool"] if way == "spool" else []
     counted, sealed = replayed(tmp_path, 10, url, *options)

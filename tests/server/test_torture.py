@@ -1,4 +1,4 @@
-"""The torture tests at a small size, and what no size makes worse: a lock held, retries in any order."""
+"""The torture tests at a small size, and those whose size does not matter: a lock held, retries in any order."""
 
 import base64
 import sys
@@ -41,7 +41,7 @@ def test_reports_are_counted_once_through_kill_9_of_the_collector(tmp_path: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="which processes a fold has started is read in /proc, of Linux")
 @pytest.mark.slow  # Dask's processes alone take 10 s; test_killed.py kills at each step without them
 def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
-    """Of each kind of process one is killed, but those that a fold starts itself."""
+    """One process of each kind is killed, except those that a fold starts itself."""
     seen = fold_rounds(tmp_path, 2)
     assert seen.kills.keys() == {
         "collector",
@@ -78,7 +78,7 @@ def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
 def test_acknowledged_commits_survive_power_cuts(
     tmp_path: Path, cuts: Callable[..., list[str]], points: int, commits: int
 ) -> None:
-    """And the test can fail: without fsync the same cuts lose what was acknowledged. More cuts see more orders."""
+    """The test can fail: without fsync the same cuts lose acknowledged commits. More cuts cover more orders."""
     for durable in (True, False):
         (tmp_path / str(durable)).mkdir()
         wrong = cuts(tmp_path / str(durable), points if durable else 6, commits=commits, durable=durable)
@@ -133,7 +133,7 @@ def test_reports_are_accepted_during_expensive_requests(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # the work must take seconds to be abandoned; reading/test_limiter.py abandons work in steps
 def test_peer_that_hangs_up_ends_its_work(tmp_path: Path) -> None:
-    """It shows although nothing has been sent yet: these take seconds before the first byte."""
+    """The hang-up is noticed before anything has been sent: these requests take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
     limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.5")
     with running(tmp_path, *limits, toml=toml) as (url, _):
@@ -195,7 +195,7 @@ class Retries(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5))
     def deliver_half(self, number: int) -> None:
-        """A proxy cuts the body, or the device is told nothing: the body that arrives is no batch."""
+        """A proxy cuts the body, or the device gets no answer: the body that arrives is not a batch."""
         assert self.post(self.batches[number].encode()[:-7]) == 400
 
     @rule(number=st.integers(0, 5))

@@ -45,7 +45,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 
 def rules() -> list[Rule]:
-    """Every route that the app's own url map knows, without a list to be forgotten."""
+    """Return every route of the app's own URL map, so that no list can be out of date."""
     bare = Flask("dither_server")
     for blueprint in (routes, pages):
         bare.register_blueprint(blueprint)
@@ -201,7 +201,7 @@ def test_while_the_database_is_away_known_tokens_go_on() -> None:
 
 
 def test_only_a_token_read_recently_is_judged_without_the_database() -> None:
-    """What is not settled may need the database, for which the socket's thread does not wait."""
+    """An undecided request may need the database; the socket's thread must not wait for it."""
     now = [0.0]
     keeper = gatekeeper(Tokens("right"), lambda: now[0])
     assert not keeper.settled("Bearer right")  # nothing was read yet

@@ -1,4 +1,4 @@
-"""The token that a collector draws at its start: who reads by it, and how a browser keeps it."""
+"""The token that a collector draws at its start: who can read with it, and how a browser keeps it."""
 
 import base64
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def token(app: Flask) -> LocalToken:
 
 
 def get(app: Flask, path: str, **headers: str) -> TestResponse:
-    """What somebody on this machine is answered who has kept no cookie."""
+    """Return the status that somebody on this machine gets without a cookie."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return app.test_client(use_cookies=False).get(path, headers=named)
 
@@ -90,7 +90,7 @@ def test_cookie_is_not_accepted_as_a_token_nor_a_token_as_a_cookie(app: Flask, t
 
 
 def test_cookie_of_the_local_token_only_reads(app: Flask, token: LocalToken) -> None:
-    """So that no page of another site or port can have the browser do anything by it."""
+    """No page of another site or port may make the browser use the cookie for anything else."""
     far = {"REMOTE_ADDR": "192.0.2.7", "HTTP_COOKIE": f"dither-8000={token.cookie}"}
     client = app.test_client(use_cookies=False)
     sent = client.post("/v1/reports", data=batch().encode(), content_type="application/json", environ_overrides=far)

@@ -1,4 +1,4 @@
-"""Which origins can be listed, and which requests are of a listed page."""
+"""Which origins can be listed, and which requests come from a listed page."""
 
 import string
 
@@ -77,7 +77,7 @@ def test_listed_origin_admits_itself_and_no_variation_of_it(scheme: str, host: s
 @example("http://[" + ":" * 40 + "]")
 @example("http://" + "9" * 5000)
 def test_any_text_is_taken_as_an_origin_or_refused_by_name(text: str) -> None:
-    """And what is taken has no two readings: no case to fold, nothing to decode, nothing that separates."""
+    """An accepted origin has one reading: no upper case, nothing to decode, no separator."""
     try:
         Origins((text,))
     except ParameterError as error:

@@ -1,4 +1,4 @@
-"""A login that a proxy has done: who reads by it, and who tries to without."""
+"""A login at a proxy: who can read with it, and which forgeries are refused."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Differences: found as often as is said, where there are some, and hardly where there are none."""
+"""Differences are found as often as stated if there are some, and hardly ever if there are none."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta

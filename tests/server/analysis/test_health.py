@@ -1,4 +1,4 @@
-"""Honest reports hardly ever look odd, whatever the answers; forged ones do where there is something to see.
+"""Honest reports hardly ever look odd, whatever the answers; forged ones do if their law differs.
 
 Tests of false alarms are wrong with a probability below 1e-7 over the choice of their seed.
 """
@@ -85,7 +85,7 @@ def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[T
 
 @pytest.mark.parametrize("name", EXAMINED)
 def test_honest_reports_pass_health_tests_as_often_as_stated(name: str) -> None:
-    """Of 150 p-values below 1 in 20 so many as a binomial law allows; at Zipf's frequencies, which it may not mind."""
+    """Of 150 p-values as many are below 1 in 20 as a binomial law allows, at any frequencies; here of Zipf's law."""
     mechanism, tests = HONEST[name] if name in HONEST else (usual(name, 10), None)
     if isinstance(mechanism, TabulatedMechanism):  # one cohort, whose cells may be of any answers: nothing is known
         counts = np.ones((1, mechanism.cells), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What forged reports can do is what they do."""
+"""The stated effect of forged reports is the effect that they have."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_gains_of_one_target_are_those_of_the_paper() -> None:
     ids=lambda mechanism: mechanism.name,
 )
 def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mechanism) -> None:
-    """What is told of a million reports is what it takes where all forged ones are of one cohort, to 6%."""
+    """The stated number of forged reports is right to 6% beside a million honest ones if all are of one cohort."""
     law = np.array([np.array(mechanism.cell_law(0, cohort), dtype=float) for cohort in range(mechanism.cohorts)])
     each = 10**6 // mechanism.cohorts
     honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
@@ -81,7 +81,7 @@ def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mec
 
 
 def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
-    """So many, and not fewer, take the expected estimate of an absent value to where its interval leaves 0."""
+    """The stated number, and no fewer, lifts the expected interval of an absent value off 0."""
     mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
     effect = poisoning(mechanism, users, 0.95, 0.01)
     assert (effect["share"], effect["reports"]) == (0.01, 10_000)

@@ -25,7 +25,7 @@ def kept(values: Sequence[str] = ("0", "1"), more: str = "truth = 0.75") -> Metr
 
 
 def expected(metric: Metric, devices: Sequence[int]) -> Tally:
-    """The tally that is expected of so many devices of each listed age, by randomized response."""
+    """Return the expected tally of randomized response for this number of devices of each listed age."""
     p, q, n = metric.mechanism.p, metric.mechanism.q, sum(devices)
     counts = [p * one + q * (n - one) for one in devices]
     assert all(count.denominator == 1 for count in counts)

@@ -1,4 +1,4 @@
-"""Drift is told when there is some, and hardly ever when there is none, whoever the people are."""
+"""Drift is reported if there is some and hardly ever if there is none, whether or not people report again."""
 
 from datetime import date, timedelta
 from functools import cache
@@ -72,14 +72,14 @@ def bare(metric: Metric, tally: Tally) -> Estimate:
 
 
 def strangers(metric: Metric, shares: list[list[float]], rng: np.random.Generator, people: int = PEOPLE) -> list[Tally]:
-    """Each day other people, with these shares."""
+    """Draw different people with these shares on each day."""
     return [
         sample_tally(metric.mechanism, Population(metric.labels, rng.multinomial(people, row)), rng) for row in shares
     ]
 
 
 def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Tally]:
-    """Crowds of people who keep their answer (3 in 10 yes) and their permanent draw; each reports on so many days."""
+    """Crowds who keep their answer (3 in 10 yes) and their permanent draw; each crowd reports on its days."""
     mechanism = metric.mechanism
     assert isinstance(mechanism, RandomizedResponse)
     chain = symbol_chain(2, mechanism.truth, mechanism.permanent_truth)

@@ -1,4 +1,4 @@
-"""The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
+"""The OpenAPI document is true: schemathesis sends whatever it allows and validates every answer."""
 
 import json
 import re

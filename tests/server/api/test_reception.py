@@ -1,4 +1,4 @@
-"""What a developer may try without sending a report: whether one would be let in, and whether it would be counted."""
+"""What a developer can check without sending a report: whether it would be accepted and counted."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an analyst may ask, and how wrong questions are answered."""
+"""The queries of an analyst, and the answers to wrong ones."""
 
 import json
 import resource
@@ -172,7 +172,7 @@ def test_collector_with_a_nearly_full_disk_is_not_ready(client: FlaskClient, mon
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
 def test_collector_is_not_ready_while_its_disk_takes_no_writes(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    """A limit on file sizes simulates the full disk: a write beyond it fails; afterwards writes succeed again."""
     with running(tmp_path) as (url, process):
         assert _taken(url) == 202
         endless = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))

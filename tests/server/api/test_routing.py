@@ -25,7 +25,7 @@ TOY = Schema("Toy", {"type": "object"})
 
 @dataclass(frozen=True, kw_only=True)
 class ToyQuery(Parameters):
-    """What may be asked of a toy."""
+    """The parameters of a toy."""
 
     colour: Annotated[str, one_of(["red", "blue"])("Paint it so.")] = "red"
     pieces: Annotated[int | None, COUNT("Break it into so many.")] = None

@@ -1,4 +1,4 @@
-"""The files of google/rappor are decoded, and what is wrong in them is named."""
+"""The files of google/rappor are decoded, and errors in them are named."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""What the doctor finds of settings, and where it says that they come from."""
+"""What the doctor reports about settings and their sources."""
 
 import json
 import sqlite3

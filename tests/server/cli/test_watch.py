@@ -1,4 +1,4 @@
-"""The command that watches for a change: its exit status, its lines, and the webhook that it tells."""
+"""The command that watches for a change: its exit status, its lines, and the webhook that it calls."""
 
 import json
 import socket

@@ -40,7 +40,7 @@ def test_flag_overrides_environment_which_overrides_file_which_overrides_default
 
 @pytest.mark.parametrize("name", COLLECTOR.settings)
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
-    """And a wrong value is told with its source, so that none is ignored."""
+    """A wrong value is reported with its source; none is ignored."""
     variable = f"DITHER_{name.upper()}"
     if isinstance(COLLECTOR.settings[name].default, int | float | frozenset | Retention | Origins | Releases):
         with pytest.raises(ParameterError, match=variable):

@@ -1,4 +1,4 @@
-"""People with sets of values, and tallies of their reports: by their devices, or by the exact law of many."""
+"""People with sets of values, and tallies of their reports: from simulated devices, or from the exact law."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class People:
         return cls(np.stack([falling * share * few for share in (0.1, 0.6, 1.0)]), size if at_most is None else at_most)
 
     def draw(self, count: int, rng: np.random.Generator) -> Booleans:
-        """Return so many people's sets, shape (count, d)."""
+        """Return the sets of ``count`` people, shape (count, d)."""
         kinds = rng.integers(0, len(self.chances), count)
         has = rng.random((count, self.chances.shape[1])) < self.chances[kinds]
         return np.asarray(has & (has.cumsum(axis=1) <= self.at_most))

@@ -89,7 +89,7 @@ def debiased(mechanism: Sketched, payload: bytes) -> list[Fraction]:
     ("mechanism", "numbers"), [(SKETCHES[1], (14, 9, 0, 13, 3, 5, 9)), (SKETCHES[4], (1, 5, 6, 3, 4, 4, 7))], ids=str
 )
 def test_the_concentration_is_the_mean_over_pairs_of_reports(mechanism: Sketched, numbers: tuple[int, ...]) -> None:
-    """By the definition: over all ordered pairs of different reports of a cohort, less what chance would have."""
+    """By the definition: over all ordered pairs of different reports of a cohort, less the chance agreement."""
     cohorts = (0, 0, 0, 0, 1, 1, 1)
     added = [debiased(mechanism, bytes([number])) for number in numbers]
     pairs = [(i, j) for i, j in permutations(range(len(numbers)), 2) if cohorts[i] == cohorts[j]]

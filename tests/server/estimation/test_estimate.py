@@ -190,7 +190,7 @@ def test_interval_of_people_who_report_again_contains_that_of_distinct_people() 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 8])
 def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> None:
-    """It is that if no corner, a set of at most so many values, lies on the frequency's side of it."""
+    """A point is closest if no corner (a set of at most ``most`` values) lies on the frequency's side of it."""
     rng = np.random.default_rng(most)
     for spread in (0.2, 1.0, 3.0):
         frequency = rng.normal(0.5, spread, 8)

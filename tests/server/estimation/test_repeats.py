@@ -1,4 +1,4 @@
-"""People who report again: the design effect, what their reports share, and intervals that allow for it."""
+"""People who report again: the design effect, the covariance of their reports, and intervals that allow for it."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -77,7 +77,7 @@ def test_covariance_of_two_versions_assumes_the_people_of_the_smaller_days() -> 
 
 
 Given = tuple[Fraction, Fraction]
-"""The probability of what a device keeps, and of a report's support of value 0 given that."""
+"""The probability of what a device memoises, and the chance that its report supports value 0 given that."""
 
 LASTING: list[Mechanism] = [
     RandomizedResponse.calibrate(3, 1.0, 2.0),
@@ -223,7 +223,7 @@ def test_the_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
 
 
 def test_two_numbers_of_a_device_share_the_score_of_the_permanent_cell() -> None:
-    """By enumeration in fractions, of an even law of all points: what is not the noise of one report."""
+    """By enumeration in fractions, for uniform answers: everything but the noise of one report."""
     mechanism = DitheredResponse.calibrate(None, 1.0, 2.0, steps=2, resolution=3)
     chain = symbol_chain(3, mechanism.truth, mechanism.permanent_truth)
     first, last, (m, d) = chain.permanent, chain.instant, (2, 3)

@@ -119,7 +119,7 @@ def test_privset_estimates_match_their_stated_errors(size: int, most: int, epsil
 
 
 def _holds(seen: np.ndarray, truth: np.ndarray | float, stated: np.ndarray) -> None:
-    """Whether estimates are right on average, and spread as the errors say, mean of squares by mean of squares."""
+    """Assert that estimates are unbiased and that their mean squared errors match the stated variances."""
     surveys = len(seen)
     spread = seen.std(axis=0, ddof=1)
     assert (np.abs(seen.mean(axis=0) - truth) < FAR * spread / math.sqrt(surveys)).all()
@@ -136,7 +136,7 @@ def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
 
 
 def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() -> None:
-    """Of those with one value those with another: both ratios are right, and that over all reports spreads more."""
+    """The share with one value among those with another: both ratios are right, that over all reports spreads more."""
     mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
     same, over_all, widths = [], [], []
     for _ in range(150):

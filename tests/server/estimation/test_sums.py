@@ -30,7 +30,7 @@ CASES = [
 ]
 FRESH = [case for case in CASES if "permanent_epsilon" not in case[1]]
 LASTING = [pytest.param(*case, marks=pytest.mark.slow) for case in CASES if case not in FRESH]
-"""Slow, for they differ from the fresh ones in p and q alone."""
+"""Slow, and they differ from the fresh ones only in p and q."""
 OF_EACH_PATH = [case for case in CASES if case[0] in {"subset-selection", "hadamard-response", "bit-flip"}]
 
 
@@ -39,7 +39,7 @@ def made(name: str, parameters: dict[str, float]) -> Mechanism:
 
 
 def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: Floats = SHARES) -> Tally:
-    """A tally of so many people, drawn from a population."""
+    """Draw the tally of ``reports`` people of a population."""
     labels = tuple(map(str, range(len(shares))))
     return sample_tally(mechanism, Population(labels, rng.multinomial(reports, shares / shares.sum())), rng)
 

@@ -58,7 +58,7 @@ class Gate:
 
 
 def submitted(committer: ReportCommitter, one: Upload) -> "Future[UploadOutcome]":
-    """Submit an upload; return what is told of it."""
+    """Submit an upload; return the future of its outcome."""
     outcome: Future[UploadOutcome] = Future()
     committer.submit(
         one, lambda what: outcome.set_exception(what) if isinstance(what, StoreError) else outcome.set_result(what)

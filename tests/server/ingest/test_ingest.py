@@ -1,4 +1,4 @@
-"""POST /v1/reports: what is counted, what is refused, and what a device is answered."""
+"""POST /v1/reports: which reports are counted or refused, and the answers to devices."""
 
 import json
 import sqlite3
@@ -152,7 +152,7 @@ def refuse(_: Upload, then: Callable[[StoreError], object]) -> None:
 
 
 def say_nothing(*_: object) -> None:
-    """As while a commit takes long."""
+    """Complete no commit, as if it took long."""
 
 
 def be_full(*_: object) -> None:

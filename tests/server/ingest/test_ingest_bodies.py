@@ -1,4 +1,4 @@
-"""Bodies of POST /v1/reports: what is read of a request, and which are refused."""
+"""Bodies of POST /v1/reports: how much of a request is read, and which bodies are refused."""
 
 import base64
 import io
@@ -131,7 +131,7 @@ def test_a_length_that_is_no_number_is_refused_unread(door: FlaskClient) -> None
 
 
 def test_body_shorter_than_its_length_is_refused(door: FlaskClient) -> None:
-    """Even if it happens to be whole JSON: who knows what was cut."""
+    """It is refused even if it happens to be complete JSON, because something may have been cut."""
     body = batch().encode()
     short = call(door, CONTENT_LENGTH=str(len(body) + 1), **{"wsgi.input": io.BytesIO(body)})
     assert problem(short) == (400, "malformed")

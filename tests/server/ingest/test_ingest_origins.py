@@ -1,4 +1,4 @@
-"""Reports from web pages: whose are taken, what is read of them, and what the page may read of the answer."""
+"""Reports from web pages: which origins may send them, how they are read, and whether the page may read the answer."""
 
 import json
 from collections.abc import Callable, Iterator

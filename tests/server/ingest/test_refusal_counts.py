@@ -1,4 +1,4 @@
-"""Refused batches: counted in memory, written seldom, told by metric, day and kind."""
+"""Refused batches: counted in memory, written seldom, read by metric, day and kind."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def add(refusals: RefusalCounts) -> None:
 
 
 class Written:
-    """What reached the database, which may be away."""
+    """Return the refusals in the database, which may be unavailable."""
 
     def __init__(self) -> None:
         self.writes: list[dict[Refusal, int]] = []

@@ -93,7 +93,7 @@ def test_period_that_begins_before_the_first_day_is_left_out(
 
 
 def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path) -> None:
-    """Their definitions are stored with what makes their versions."""
+    """Their stored definitions keep ``of`` and ``after``, which are part of the version."""
     text = '[metrics.uses]\ntype = "number"\nlow = 0\nhigh = 9\nof = "count"\nafter = "7 days"\nepsilon = 1.0\n'
     former = parse_metrics(text + 'period = "week"')["uses"]
     with closing(collector_of(create_app(config(tmp_path, metrics={"uses": former})))):

@@ -27,7 +27,7 @@ DAYS = 5
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many labels were estimated, each time that any were."""
+    """The number of labels of each estimate that was computed."""
     calls: list[int] = []
 
     def counting(mechanism: object, labels: tuple[str, ...], *more: object, **named: object) -> Estimate:

@@ -1,4 +1,4 @@
-"""What an answer costs is known before it is begun, and work ends with whoever asked for it."""
+"""The cost of an answer is known before it begins, and its work ends if the peer hangs up."""
 
 from contextlib import closing
 from datetime import timedelta

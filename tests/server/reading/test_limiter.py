@@ -130,7 +130,7 @@ def test_one_large_analysis_computes_at_a_time_and_a_slow_reader_holds_nobody_up
 
 
 def test_small_analyses_pass_any_number_of_large_ones() -> None:
-    """Four that are large hold every slot, and one of them computes for ever."""
+    """Four large analyses hold every slot, and one of them never ends."""
     limiter = AnalysisLimiter(4, Prometheus(), patience=0.01)
     greedy = [large(limiter) for _ in range(4)]
     with greedy[0].computing():

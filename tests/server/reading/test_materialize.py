@@ -39,7 +39,7 @@ def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
 
 
 def recipes() -> list[str]:
-    """The questions to SQL of the guide: one for any program, one for Grafana."""
+    """The SQL queries of the guide: one for any program, one for Grafana."""
     guide = (Path(__file__).parents[3] / "docs/how-to/read-elsewhere.md").read_text(encoding="utf-8")
     return re.findall(r"^```(?:sql\n-- shares.sql|text)\n(SELECT day.*?)^```$", guide, re.MULTILINE | re.DOTALL)
 

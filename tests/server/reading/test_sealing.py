@@ -1,4 +1,4 @@
-"""What came sealed, as programs, pages and terminals tell it."""
+"""Sealed reports in the answers for programs, in pages and on terminals."""
 
 import re
 from pathlib import Path

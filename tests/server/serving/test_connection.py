@@ -138,7 +138,7 @@ class Served:
         self.loop.call_soon_threadsafe(self.limiter.expire)
 
     def ask(self, data: bytes, *, waits: bool = False) -> bytes:
-        """What is answered to these bytes; if it ``waits``, then when they have been read and nothing more has come."""
+        """Return the answer to these bytes; if it ``waits``, once they have been read and nothing more has come."""
         with socket.create_connection(self.address, PATIENCE) as peer:
             peer.sendall(data)
             if waits:

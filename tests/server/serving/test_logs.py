@@ -1,4 +1,4 @@
-"""What is logged: JSON, and nothing that a person sent."""
+"""Log lines are JSON and quote nothing that a person sent."""
 
 import io
 import json

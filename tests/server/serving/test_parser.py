@@ -1,4 +1,4 @@
-"""What is read of a connection: requests, in whatever parts they come, and nothing that could be two."""
+"""Requests are parsed the same in whatever parts they arrive, and ambiguous ones are refused."""
 
 import random
 from collections.abc import Iterable, Iterator

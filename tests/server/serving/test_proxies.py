@@ -1,4 +1,4 @@
-"""For whom a declared proxy asks, in each spelling that proxies use."""
+"""The client address that a declared proxy forwards, in each spelling that proxies use."""
 
 import pytest
 

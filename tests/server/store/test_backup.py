@@ -85,7 +85,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
 
 
 def test_a_copy_of_the_file_alone_lacks_what_came_last(folder: Path) -> None:
-    """Why there is a command: while a collector runs, what it has counted stands in the file beside it."""
+    """The reason for the command: while a collector runs, its latest counts are in the log beside the file."""
     with closing(Store(url(folder))) as store:
         store.commit([one := upload()], TODAY, SHARD)
         (folder / "old" / "dither.db").write_bytes((folder / "dither.db").read_bytes())

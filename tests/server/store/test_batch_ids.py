@@ -191,7 +191,7 @@ _CLOCKS = {
     ("url", "clocks"), [("sqlite", _CLOCKS), ("postgresql", ("back and forth", "two machines"))], indirect=["url"]
 )
 def test_no_batch_counts_twice_under_any_clock_while_devices_retry(url: str, clocks: tuple[str, ...]) -> None:
-    """Three batches are sent each day, and come again on each of the 30 days that follow."""
+    """Three batches are sent each day, and are sent again on each of the 30 days that follow."""
     with closing(opened(url)) as store:
         for clock in clocks:
             for table in ("batches", "batch_days", "tallies"):

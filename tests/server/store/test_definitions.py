@@ -26,7 +26,7 @@ CHOICES = parse_metrics(
         if family.items == LISTED
     )
 )
-"""A metric of every family, so that a new one is held to coming back too."""
+"""A metric of every family, so that a new family is covered as well."""
 
 NUMBERS = parse_metrics(
     "".join(

@@ -1,4 +1,4 @@
-"""What a run adds is added once, whoever tries again."""
+"""The counts of a run are added once, whichever process retries."""
 
 import threading
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def test_a_bucket_is_added_once(store: Store) -> None:
 
 
 def test_batches_in_conflict_are_refused_once(store: Store) -> None:
-    """With the counts, or not at all."""
+    """Refusals are written with the counts or not at all."""
     one = Refusal("theme", TODAY, "batch-conflict", THEME.version)
     two = one._replace(day=TODAY - timedelta(days=1))
     part = tallies((THEME, rows_of(THEME, 4), 0))
@@ -224,7 +224,7 @@ def test_fold_notices_that_it_lost_its_lock_with_its_connection(store: Store, ur
 
 @on_both
 def test_folds_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
-    """As two folds would of which one has lost its lock: both add what the other does, and what is theirs."""
+    """Simulates two folds of which one has lost its lock: both add common counts and counts of their own."""
     rows = rows_of(THEME, 3)
 
     def work(run: bytes) -> None:

@@ -287,7 +287,7 @@ def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: P
 
 
 def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, tmp_path: Path) -> None:
-    """A day goes in one transaction: whoever reads sees all of it, or nothing."""
+    """A day is removed in one transaction: a reader sees all of it or nothing."""
     seen: list[int] = []
 
     def read(*arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""The database: what was counted is there again, by metric version, day and shard, and so it stays."""
+"""The database returns the counts by metric version, day and shard, also after reopening."""
 
 import sqlite3
 from contextlib import closing

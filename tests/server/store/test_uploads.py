@@ -69,7 +69,7 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
 
 
 def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else another could write between the look and the write, and what was looked at would be stale."""
+    """Otherwise another process could write between the read and the write, and the read would be stale."""
     interrupted: list[bool] = []
     with closing(Store(url_of(tmp_path), lock_wait=0.01)) as other:
 

@@ -102,7 +102,7 @@ def test_single_row_is_checked_like_many_rows(size: int) -> None:
 
 
 def naive(mechanism: Mechanism, rows: bytes) -> Tally:
-    """What the wire's own reader makes of each row, one by one."""
+    """Return the tally by reading each row on its own with the wire's reader."""
     tally = Tally.zero(mechanism)
     for start in range(0, len(rows), mechanism.row_bytes):
         report = Report.decode(rows[start : start + mechanism.row_bytes], mechanism)

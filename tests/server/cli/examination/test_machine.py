@@ -1,4 +1,4 @@
-"""What the doctor finds of disks, clocks and what comes from the field."""
+"""What the doctor reports about disks, clocks and the reports of devices."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""What the doctor finds of a collector that runs, and of what is none."""
+"""What the doctor reports about a running collector, and about a server that is not one."""
 
 import http.server
 import json
@@ -116,7 +116,7 @@ def answering(
     headers: Mapping[str, str] = {},
     shown: str | None = None,
 ) -> Iterator[str]:
-    """Something on HTTP that is no collector; its URL. It is shown no token, but ``shown`` if it passes for one."""
+    """Yield the URL of an HTTP server that is not a collector. It gets no token, but ``shown`` if it passes for one."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Every channel tells the same numbers: JSON, NDJSON, CSV, Arrow, terminal, page, published tables and page."""
+"""Every channel shows the same numbers: JSON, NDJSON, CSV, Arrow, terminal, page, published tables and page."""
 
 import csv
 import io

@@ -170,7 +170,7 @@ def test_second_publish_at_once_is_refused(tmp_path: Path) -> None:
 def test_publish_holds_its_lock_while_it_cleans_up(
     exchange: "Callable[[Path, Path], bool] | None", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second run would have its folder removed meanwhile, and publish what it wrote since."""
+    """Otherwise the clean-up would remove the folder of a second run, which would publish only its later files."""
     out = tmp_path / "site"
     publish(out, "old")
     remove: Callable[[Path], None] = shutil.rmtree

@@ -54,7 +54,7 @@ def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fi
 
 
 def test_consistent_fit_is_consistent_and_closer_to_the_true_shares(fits: list[Fit]) -> None:
-    """In all it is wrong by 0.063 on average; what is found, and 0 for the others, by 0.142.
+    """The total is wrong by 0.063 on average; with 0 for candidates that are not found it would be by 0.142.
 
     Surveys scatter by less than 0.02, so their mean is above 0.1 with probability below 1e-6.
     """
@@ -88,14 +88,14 @@ def test_candidates_that_are_not_found_count_with_their_expected_share(
 
 
 def test_regression_finds_no_candidate_that_nobody_holds() -> None:
-    """All that is found is false, so in 95 of 100 surveys nothing may be; 8 of 12 would be 2 in 10^8."""
+    """Each find is false, so 95 of 100 surveys should have none; 8 of 12 with a find have a chance of 2 in 10^8."""
     rng = np.random.default_rng(3)
     tallies = [sampled(rng, MECHANISM, UNLISTED, np.full(10, 0.1), 50_000) for _ in range(12)]
     assert sum(regress(MECHANISM, DECOYS, tally).found.any() for tally in tallies) < 8
 
 
 def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> None:
-    """Nothing tells it from anyone, and hardly one of the others is absent: all may pass, but for it."""
+    """Nothing distinguishes this candidate, and few of the others are absent: all but this one may pass."""
     strings = tuple(f"true {number}" for number in range(300))
     marks = marks_of(strings, 8, 16, 2).copy()
     share = np.zeros((8, 16))

@@ -79,7 +79,7 @@ def test_supporting_counts_stay_exact_when_large() -> None:
 
 
 def test_errors_of_a_sketch_include_the_bias_of_its_hash_functions() -> None:
-    """With so many reports that noise is gone, the standard error does not go below that of the collisions."""
+    """With enough reports to make noise negligible, the standard error does not fall below that of the collisions."""
     mechanism = CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 4})
     reports = np.full(4, 10**12)
     share = np.zeros((4, 16))

@@ -56,7 +56,7 @@ def test_the_law_of_pairs_is_that_of_the_mechanism(size: int, window: int) -> No
 
 @pytest.mark.parametrize(("size", "window", "epsilon"), [(4, 1, 1.0), (5, 2, 2.0), (4, 4, 4.0)])
 def test_the_variance_of_the_sum_is_that_of_its_law(size: int, window: int, epsilon: float) -> None:
-    """From expected counts of so many reports that nothing is left of chance, by the law of one report a window."""
+    """Expected counts of enough reports to make chance negligible, by the law of one report per window."""
     mechanism = SetResponse.calibrate(size, epsilon, window=window)
     rng = np.random.default_rng(size)
     people = rng.dirichlet(np.full(1 << size, 0.3))

@@ -111,7 +111,7 @@ def test_interval_end_is_where_its_tail_has_the_allowed_probability(law: str, tr
 
 
 def excess_at(support: SupportLaw, share: float, seen: int, trials: int, alpha: float) -> float:
-    """By how much the chance to see as much exceeds the tail, as a part of the larger: all computed anew."""
+    """Return the relative excess of the chance to see as much over the tail, computed independently of the source."""
     errors = [np.sqrt(at * (1 - at) / trials) / support.gap for at in (support.q, support.p)]
     lower_by_0, upper_by_1 = (
         split_of(part / error, alpha) for part, error in zip((share, 1 - share), errors, strict=True)
@@ -251,7 +251,7 @@ def test_crossing_that_secants_miss_is_found_by_bisection() -> None:
 def test_few_secants_find_an_end_from_its_first_guess(
     law: str, for_ends: float, for_counts: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many points are tried of each end, and of each count, on average."""
+    """Bound the average number of points that are tried for each end and each count."""
     tried: list[int] = []
     excess = LowEnds.excess
 

@@ -37,7 +37,7 @@ PURE: list[Mechanism] = [
 
 
 def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
-    """P[support = 0, 1, …] of a value that so many of the users hold: Bin(n_v, p) + Bin(n - n_v, q)."""
+    """P[support = 0, 1, …] of a value with n_v holders among the users: Bin(n_v, p) + Bin(n - n_v, q)."""
     p, q = float(mechanism.p), float(mechanism.q)
     own = stats.binom.pmf(np.arange(holders + 1), holders, p)
     others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
@@ -61,7 +61,7 @@ def of_every_support(mechanism: Mechanism, users: int, column: str) -> np.ndarra
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Mechanism) -> None:
-    """Exactly computed, for every number of holders: on average what it says, and never much less."""
+    """Exact coverage for every number of holders: on average the stated one, and never much less."""
     users = 400
     low, high = (of_every_support(mechanism, users, end) for end in ("noise_low", "noise_high"))
     covered = []
@@ -77,7 +77,7 @@ def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Me
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 @pytest.mark.parametrize("holders", [0, 100])
 def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
-    """By enumeration: of those who reported, and of anyone, for whom a report is a coin."""
+    """By enumeration, about those who reported and about the population."""
     users, share = 400, np.array([holders / 400])
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (np.arange(users + 1) / users - q) / (p - q)
@@ -174,7 +174,7 @@ def test_population_interval_never_has_zero_width() -> None:
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 @pytest.mark.parametrize("holders", [0, 20])
 def test_noise_error_is_the_standard_deviation_of_the_noise_law(mechanism: Mechanism, holders: int) -> None:
-    """The squared error of the estimate, and the mean of its own claim, by enumeration."""
+    """The mean squared error of the estimate and the mean of the stated one, by enumeration."""
     users = 400
     law = law_of_noise(mechanism, users, holders)
     exact = float(law @ (of_every_support(mechanism, users, "frequency") - holders / users) ** 2)

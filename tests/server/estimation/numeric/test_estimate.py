@@ -1,4 +1,4 @@
-"""The whole estimate: at the edges of what a tally can be, and how often it holds the truth."""
+"""The whole estimate: for extreme tallies, and how often its intervals cover."""
 
 import math
 

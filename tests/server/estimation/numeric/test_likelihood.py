@@ -68,7 +68,7 @@ def test_likelihood_converges_if_all_reports_agree(epsilon: float, phases: int, 
 
 
 def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
-    """Two spikes, and no noise but what is expected: it finds them and nothing else."""
+    """From the expected tally of two spikes the fit finds these and nothing else."""
     law = small_law(4, 3)
     fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)
     assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)

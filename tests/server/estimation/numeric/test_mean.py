@@ -95,7 +95,7 @@ def test_mean_of_a_billion_reports_loses_no_digits() -> None:
 
 @pytest.mark.parametrize("reports", [2, 3])
 def test_few_reports_that_agree_have_a_wide_interval(reports: int) -> None:
-    """They may be of one end of two by chance, and scatter by nothing."""
+    """Reports may agree by chance even if answers lie at two ends; their sample variance is then 0."""
     law = Dithered(1, 7, Fraction(99, 100), Fraction(1, 700))
     counts = np.zeros((1, 8), dtype=np.int64)
     counts[0, 0] = reports

@@ -1,4 +1,4 @@
-"""Laws that are tables: what a mechanism says of itself, and estimates of what it leaves."""
+"""Tabulated laws: the properties that a mechanism states, and estimates from its reports."""
 
 import numpy as np
 import pytest

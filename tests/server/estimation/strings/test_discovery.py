@@ -1,4 +1,4 @@
-"""What is discovered of strings that nobody listed: at the sizes of words, at the least, and of nothing."""
+"""Discovery of unlisted strings: words of usual length, the smallest surveys, and no reports."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A list brought later: what is found on it, what is said of the rest, and of people who hold none of it."""
+"""A list that comes after the reports: which of its strings are found, and the share of people who hold none."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, lo
 
 
 def test_noise_variance_of_a_fit_is_its_error_variance_less_sampling() -> None:
-    """Of a share outside the range sampling takes nothing; where it would take more than all, nobody's noise is told.
+    """Sampling takes nothing from the error of a share outside [0, 1]; if it would take all, nobody's noise is stated.
 
     So it is for chance strings of few reports.
     """

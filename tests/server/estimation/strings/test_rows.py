@@ -1,4 +1,4 @@
-"""The shares of buckets: unbiased, with the variance that is stated, and Σ f² from them."""
+"""The shares of buckets are unbiased with the stated variance, and Σ f² follows from them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which strings are found: the strongest first, ghosts out, and no more than what stands out."""
+"""Selection of strings: the strongest first, without ghosts, and only those that stand out."""
 
 import numpy as np
 import pytest

@@ -105,7 +105,7 @@ def test_what_was_encapsulated_by_the_draft_of_hpke_with_x_wing_opens() -> None:
 
 
 def test_what_was_encapsulated_by_the_draft_of_x_wing_opens() -> None:
-    """Encapsulated by others than those of the other vector; from the secret on it is HPKE by the book."""
+    """Other people encapsulated this one; from the shared secret on it is HPKE by the book."""
     key, info = of_seed(XWING), pool(THEME).info
     cipher, nonce = scheduled(XWING.shared, XWING_ID, info)
     sealed = XWING.encapsulated + ChaCha20Poly1305(cipher).encrypt(nonce, b"row", b"")
@@ -148,7 +148,7 @@ def test_error_without_the_package_says_what_to_install(monkeypatch: pytest.Monk
 
 
 def test_package_without_ml_kem_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that was built with an OpenSSL before 3.5: the module is there, and its functions raise."""
+    """A package built with an OpenSSL before 3.5 has the module, but its functions raise."""
 
     def lacking(*_: object) -> None:
         raise UnsupportedAlgorithm("ML-KEM-768 is not supported by this version of OpenSSL")
@@ -163,7 +163,7 @@ def test_package_without_ml_kem_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_nobody_can_change_a_bit_of_a_sealed_row_so_that_it_still_opens(suite: str) -> None:
-    """Or a relay could make two rows of one, which would count twice.
+    """Otherwise a relay could make two rows of one, which would count twice.
 
     The last bit of a key of X25519 changes nothing in the exchange itself (RFC 7748, section 5); but it is hashed.
     """

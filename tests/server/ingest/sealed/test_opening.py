@@ -100,16 +100,16 @@ class Worker:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for its turn, or has ended."""
+        """Return whether the thread waits for its turn or has ended."""
         return not self.thread.is_alive() or (self.place is not None and self.place.waits)
 
     def said(self) -> str:
-        """What became of it next."""
+        """Return the next event that the thread logged."""
         return self.outcome.get(timeout=PATIENCE)
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does next and no event tells."""
+    """Wait for a step of another thread that sets no event."""
     pause = threading.Event()
     for _ in range(60_000):
         if condition():

@@ -44,7 +44,7 @@ from server.collecting import (
 from server.ingest.sealed.sealing import batch_of, drawn, keep, pool, post, seal, sealed_rows, split
 
 NEVER = bytes(range(200, 248)) + bytes(THEME.mechanism.row_bytes)
-"""What opens for nobody."""
+"""Return rows that no key opens."""
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
 
 
 def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None:
-    """So the reports of an app that has just changed its key are hidden only among those for the same key."""
+    """Reports of an app that has just changed its key are therefore hidden only among those for the same key."""
     old, new = drawn(), drawn()
     body = batch_of(THEME, sealed_rows(THEME, old.public, 9) + sealed_rows(THEME, new.public, 1))
     for one, count in ((old, 9), (new, 1)):
@@ -274,7 +274,7 @@ OURS = pool(THEME)
 
 
 def raw(sealed: bytes, total: int = 9, where: Pool = OURS, suite: str = "x25519") -> bytes:
-    """A body with these sealed bytes as they are, and the right id."""
+    """Return a body with exactly these sealed bytes and the right id."""
     return SealedBatch.of(where, SUITES[suite], total, [sealed]).encode()
 
 

@@ -52,7 +52,7 @@ def test_comparison_of_the_same_people_is_seldom_a_change() -> None:
 
 
 def test_intervals_hold_the_true_difference() -> None:
-    """Those of a geoone mean too, of which one side is known badly."""
+    """The geometric mean too, of which one side is known badly."""
     for one, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
         rng, scale, sides = np.random.default_rng(6), Scale.of(one), [hill(one, middle) for middle in middles]
         points = np.arange(len(sides[0])) / scale.last
@@ -178,7 +178,7 @@ def test_the_same_people_reporting_again_are_no_drift(metric: Metric, crowds: in
 
 
 def test_permanent_draws_widen_the_error_of_a_slope() -> None:
-    """The same people may stand behind all days: what a permanent draw adds to one it adds to each."""
+    """The same people may report on all days: a permanent draw adds the same error to each."""
     stretched = []
     for one in (LINEAR, PERMANENT):
         rng = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""What pages show of a number: drawings of any grid, and nothing that runs."""
+"""Pages about a number: drawings of any grid, and no scripts."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Rows of answers about sets: what is not known, what is chosen, and what tables and terminals show of it."""
+"""Rows of answers about sets: unknown ones, chosen ones, and their form in tables and terminals."""
 
 import json
 
