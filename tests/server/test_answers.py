@@ -79,8 +79,8 @@ def test_a_number_has_a_mean_and_quantiles_and_rows_as_an_export_has(answers: Re
 def test_client_reads_strata_days_trends_and_comparisons(answers: RemoteMetrics) -> None:
     linux = answers["layout"].estimate(strata={"platform": "linux"})
     assert linux.reports == 900
-    assert [one.reports for one in answers["layout"].estimates(by="platform")] == [900, 300, 20, 1220]
-    assert [one.reports for one in answers["theme"].estimates(by_day=True)] == [400, 400]
+    assert [answer.reports for answer in answers["layout"].estimates(by="platform")] == [900, 300, 20, 1220]
+    assert [answer.reports for answer in answers["theme"].estimates(by_day=True)] == [400, 400]
     trend = answers["theme"].trend()
     assert isinstance(trend, RemoteTrend)
     assert [row["since"] for row in trend.records[:2]] == ["2026-11-18", "2026-11-19"]
@@ -103,7 +103,7 @@ def test_a_plot_has_a_point_for_each_figure(answers: RemoteMetrics) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     axes = answers["layout"].estimate(weighted=True).plot()
-    assert [one.get_text() for one in axes.get_yticklabels()] == list(LAYOUT.labels)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(LAYOUT.labels)
     assert [len(line.get_xdata()) for line in axes.lines] == [3, 3]
     assert len(answers["theme"].trend().plot().lines) == len(THEME.labels)
 

@@ -57,7 +57,7 @@ def test_without_metrics_toml_the_database_is_enough(folder: Path) -> None:
     read = CliRunner().invoke(cli, ["estimate", "theme", "--json"], env=environment)
     assert json.loads(read.stdout)["reports"] == 50  # the version that was reported last
     exported = CliRunner().invoke(cli, ["export", "--format", "json"], env=environment)
-    assert sorted(one["metric"] for one in json.loads(exported.stdout)) == ["mobile", "theme"]
+    assert sorted(row["metric"] for row in json.loads(exported.stdout)) == ["mobile", "theme"]
 
 
 def test_metrics_are_listed_and_shown(folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_pat
         client = app.test_client()
         listed = client.get("/v1/metrics").json
         assert listed is not None
-        assert ([one["metric"] for one in listed["metrics"]], listed["former"]) == (["theme"], ["mobile"])
+        assert ([row["metric"] for row in listed["metrics"]], listed["former"]) == (["theme"], ["mobile"])
         assert client.get("/v1/metrics/mobile").json["versions"] == [MOBILE.version]  # type: ignore[index]
         assert client.get("/v1/metrics/mobile/estimate").json["reports"] == 200  # type: ignore[index]
         assert client.get("/v1/metrics/theme/estimate").json["reports"] == 0  # type: ignore[index]

@@ -27,7 +27,7 @@ DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
 PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"] if panel["type"] != "row"}
-VARIABLES = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+VARIABLES = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
 QUERIES = [target["expr"] for panel in PANELS.values() for target in panel["targets"] if "expr" in target]
 ODD = "it's = 1"
 """A value that SQL would stumble over if it were not quoted."""
@@ -53,7 +53,7 @@ def test_alerts_and_dashboard_name_only_what_the_collector_exports(spooling: Fla
         assert asked
         assert asked <= exported
     named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
-    assert {one for group in named for one in group.split("|")} <= {kind.slug for kind in Kind}
+    assert {reason for group in named for reason in group.split("|")} <= {kind.slug for kind in Kind}
     assert len(named) == 6
 
 
@@ -116,7 +116,11 @@ def test_dashboard_panels_have_room_an_id_and_a_description() -> None:
     assert max(x for x, _ in places) == 23
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel["description"] for panel in PANELS.values())
-    (bands,) = (one for one in PANELS["$value"]["fieldConfig"]["overrides"] if one["matcher"]["options"] == "high")
+    (bands,) = (
+        override
+        for override in PANELS["$value"]["fieldConfig"]["overrides"]
+        if override["matcher"]["options"] == "high"
+    )
     assert {"id": "custom.fillBelowTo", "value": "low"} in bands["properties"]
 
 
@@ -199,5 +203,9 @@ def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str
     values = listed("value", metric="quoted", version=QUOTED.version)
     assert sorted(values) == sorted(row["value"] for row in answers["quoted"]["values"])
     assert values[0] == ODD
-    variables = {name for name, one in VARIABLES.items() if one["type"] == "query" and isinstance(one["query"], str)}
+    variables = {
+        name
+        for name, variable in VARIABLES.items()
+        if variable["type"] == "query" and isinstance(variable["query"], str)
+    }
     assert variables == {"metric", "version", "value"}, "another variable is not tested"

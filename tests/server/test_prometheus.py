@@ -75,9 +75,9 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
     prometheus = Prometheus(clock=lambda: now[0])
     since: list[float | None] = []
 
-    def oldest(one: float | None) -> None:
-        since.append(one)
-        Prometheus.oldest(prometheus, one)
+    def oldest(oldest_at: float | None) -> None:
+        since.append(oldest_at)
+        Prometheus.oldest(prometheus, oldest_at)
 
     monkeypatch.setattr(prometheus, "oldest", oldest)
     committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(), prometheus)
@@ -92,10 +92,10 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
     second.result(PATIENCE)
     committer.close()
     assert samples(prometheus.text())[name] == 0
-    times = [one for one in since[:-1] if one is not None]
+    times = [oldest_at for oldest_at in since[:-1] if oldest_at is not None]
     assert since[-1] is None
     assert times == sorted(times)
-    assert all(math.isfinite(one) for one in times)
+    assert all(math.isfinite(oldest_at) for oldest_at in times)
 
 
 def test_killed_worker_no_longer_counts_as_waiting(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
 def listed(folder: Path) -> dict[str, dict[str, str | None]]:
     """The tokens by their notes."""
     tokens = json.loads(invoke(folder, "token", "list", "--json").stdout)
-    return {one["note"]: one for one in tokens}
+    return {token["note"]: token for token in tokens}
 
 
 @pytest.mark.usefixtures("one_day")
@@ -60,8 +60,8 @@ def test_tokens_expire_on_a_day_or_after_a_number_of_days(folder: Path) -> None:
     assert tokens["days"]["made"] == today.isoformat()
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         old, other = StoredToken(b"o" * 32, "read", "old", today, today), StoredToken(b"x" * 32, "report", "x", today)
-        for one in (old, other):
-            store.tokens.add(one)
+        for token in (old, other):
+            store.tokens.add(token)
         for day in (today, today - timedelta(days=3)):  # the later one stays
             store.tokens.note_uses([other.digest], day)
     lines = invoke(folder, "token", "list").stdout.splitlines()
@@ -128,4 +128,4 @@ def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) 
             assert statuses(url, {"Authorization": f"Bearer {ended}"}) == (401, 401, 202)
             process.terminate()
             assert process.wait(PATIENCE) == 0
-        assert {one.note: one.used for one in store.tokens.all()} == {"good": today, "ended": None}
+        assert {token.note: token.used for token in store.tokens.all()} == {"good": today, "ended": None}

@@ -74,7 +74,7 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
         answer = client.get(f"/v1/metrics/theme/estimate?version={version}").json
         assert answer is not None
         each[version] = {row["value"]: row for row in answer["values"]}
-    mechanisms = {one.version: one.mechanism for one in (THEME, FORMER)}
+    mechanisms = {metric.version: metric.mechanism for metric in (THEME, FORMER)}
     for row in combination["values"]:
         pairs = [(of[row["value"]]["frequency"], mechanisms[version], version) for version, of in each.items()]
         share = min(1.0, max(0.0, row["frequency"]))
@@ -113,7 +113,7 @@ def test_versions_that_differ_in_their_noise_alone_are_combined_if_asked(tmp_pat
     store, client = collector_of(app).store, app.test_client()
     noisier = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 0.5", 1))["theme"]
     store.register([FORMER, noisier])
-    store.commit([upload(one, rows_of(one, 400)) for one in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
+    store.commit([upload(metric, rows_of(metric, 400)) for metric in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
     everything = client.get("/v1/metrics/theme/combined").json
     alike = client.get("/v1/metrics/theme/combined?same_question=true").json
     assert everything is not None
@@ -128,19 +128,19 @@ def test_means_of_versions_of_one_range_are_combined(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, metrics={**METRICS, "speed": SPEEDS[0]}))
     store, client = collector_of(app).store, app.test_client()
     store.register([*SPEEDS, OTHER_RANGE])
-    store.commit([upload(one, rows_of(one, 500, value=4)) for one in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
+    store.commit([upload(metric, rows_of(metric, 500, value=4)) for metric in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
     refused = client.get("/v1/metrics/speed/combined")
     assert problem(refused) == (400, "parameter")
     assert "same_question" in refused.text
     found = client.get("/v1/metrics/speed/combined?same_question=true").json
     assert found is not None
-    assert set(found["versions"]) == {one.version for one in SPEEDS}
+    assert set(found["versions"]) == {metric.version for metric in SPEEDS}
     (row,) = found["values"]
     assert row["value"] == "mean"
     assert row["low"] < 4 < row["high"]
-    each = [client.get(f"/v1/metrics/speed/estimate?version={one.version}").json["mean"] for one in SPEEDS]  # type: ignore[index]
-    assert row["standard_error"] < min(one["standard_error"] for one in each)
-    assert min(one["value"] for one in each) < row["frequency"] < max(one["value"] for one in each)
+    each = [client.get(f"/v1/metrics/speed/estimate?version={metric.version}").json["mean"] for metric in SPEEDS]  # type: ignore[index]
+    assert row["standard_error"] < min(version["standard_error"] for version in each)
+    assert min(version["value"] for version in each) < row["frequency"] < max(version["value"] for version in each)
     empty = client.get("/v1/metrics/speed/combined?same_question=true&until=2026-01-02").json
     assert empty is not None
     assert (empty["values"], empty["reports"]) == ([], 0)
@@ -178,7 +178,7 @@ def test_combine_command_prints_the_combined_estimates(tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML + SPEED_TOML.format(2.0), encoding="utf-8")
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register([*METRICS.values(), *SPEEDS])
-        store.commit([upload(one, rows_of(one, 500, value=4)) for one in SPEEDS], TODAY, b"s" * 16)
+        store.commit([upload(metric, rows_of(metric, 500, value=4)) for metric in SPEEDS], TODAY, b"s" * 16)
         store.commit([upload(THEME, rows_of(THEME, 300))], TODAY, b"s" * 16)
     shown = invoke(tmp_path, "combine", "speed", "--same-question")
     assert shown.exit_code == 0, shown.output

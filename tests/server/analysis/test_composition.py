@@ -45,34 +45,34 @@ def decimal(value: float | Fraction) -> Decimal:
 
 def delta_by_enumeration(losses: Sequence[Fraction], epsilon: Fraction) -> Decimal:
     """Σ over all signs of [P - e^ε Q]_+, for one randomized response each, to 60 digits."""
-    context, found, factor = DIGITS, Decimal(0), odds(epsilon)
-    every = [odds(loss) for loss in losses]
+    context, excess, factor = DIGITS, Decimal(0), odds(epsilon)
+    ratios = [odds(loss) for loss in losses]
     for signs in product((True, False), repeat=len(losses)):
         likely = flipped = Decimal(1)
-        for one, sign in zip(every, signs, strict=True):
+        for ratio, sign in zip(ratios, signs, strict=True):
             if sign:
-                likely = context.multiply(likely, one)
+                likely = context.multiply(likely, ratio)
             else:
-                flipped = context.multiply(flipped, one)
-        found = context.add(found, max(Decimal(0), context.subtract(likely, context.multiply(factor, flipped))))
-    for one in every:
-        found = context.divide(found, context.add(1, one))
-    return found
+                flipped = context.multiply(flipped, ratio)
+        excess = context.add(excess, max(Decimal(0), context.subtract(likely, context.multiply(factor, flipped))))
+    for ratio in ratios:
+        excess = context.divide(excess, context.add(1, ratio))
+    return excess
 
 
 def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal:
     """δ(ε) = Σ_l C(k, l) [e^((k-l) loss) - e^(ε + l loss)]_+ / (1 + e^loss)^k (Kairouz, Oh and Viswanath 2015)."""
     context, ratio = DIGITS, odds(loss)
     chance = context.power(context.divide(ratio, context.add(1, ratio)), reports)
-    found, gone = Decimal(0), odds(epsilon - reports * loss)
+    excess, gone = Decimal(0), odds(epsilon - reports * loss)
     for lies in range(reports + 1):
         if (reports - 2 * lies) * loss <= epsilon:
             break
-        found = context.add(found, context.multiply(chance, context.subtract(1, gone)))
+        excess = context.add(excess, context.multiply(chance, context.subtract(1, gone)))
         gone = context.multiply(gone, context.multiply(ratio, ratio))
         step = context.divide(context.multiply(chance, reports - lies), lies + 1)
         chance = context.divide(step, ratio)
-    return found
+    return excess
 
 
 @pytest.mark.parametrize(

@@ -70,24 +70,32 @@ def test_set_response_estimates_match_their_stated_errors(size: int, epsilon: fl
         for _ in range(surveys)
     ]
     shares = people.chances.mean(axis=0)
-    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
-    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
-    total = np.array([one.total.value for one in found])[:, np.newaxis]
-    _holds(total, shares.sum(), np.array([one.total.standard_error for one in found])[:, np.newaxis])
-    _covers(np.array([one.total.low <= shares.sum() <= one.total.high for one in found])[:, np.newaxis])
+    _holds(
+        np.array([answer.frequency for answer in found]), shares, np.array([answer.standard_error for answer in found])
+    )
+    _covers(np.array([(answer.low <= shares) & (shares <= answer.high) for answer in found]), careful=True)
+    total = np.array([answer.total.value for answer in found])[:, np.newaxis]
+    _holds(total, shares.sum(), np.array([answer.total.standard_error for answer in found])[:, np.newaxis])
+    _covers(np.array([answer.total.low <= shares.sum() <= answer.total.high for answer in found])[:, np.newaxis])
     pairs = found[0].pairs
     if not len(pairs.given):
         assert mechanism.window == 1
         return
     both = np.array([people.law(np.array(pair))[3] for pair in zip(pairs.given, pairs.value, strict=True)])
-    _holds(np.array([one.pairs.both for one in found]), both, np.array([one.pairs.both_error for one in found]))
-    _covers(np.array([(one.pairs.both_low <= both) & (both <= one.pairs.both_high) for one in found]), careful=True)
+    _holds(
+        np.array([answer.pairs.both for answer in found]), both, np.array([answer.pairs.both_error for answer in found])
+    )
+    _covers(
+        np.array([(answer.pairs.both_low <= both) & (both <= answer.pairs.both_high) for answer in found]), careful=True
+    )
     ratio = both / shares[pairs.given]
-    known = np.array([one.pairs.share for one in found])
+    known = np.array([answer.pairs.share for answer in found])
     if reports >= 1000 * size:
         assert np.isfinite(known).mean() > 0.99
         _covers(
-            np.array([(one.pairs.low <= ratio) & (ratio <= one.pairs.high) for one in found])[:, known.min(axis=0) > 0]
+            np.array([(answer.pairs.low <= ratio) & (ratio <= answer.pairs.high) for answer in found])[
+                :, known.min(axis=0) > 0
+            ]
         )
 
 
@@ -110,11 +118,13 @@ def test_privset_estimates_match_their_stated_errors(size: int, most: int, epsil
         )
         for _ in range(surveys)
     ]
-    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
-    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
-    total = np.array([one.total.value for one in found])[:, np.newaxis]
-    _holds(total, sizes, np.array([one.total.standard_error for one in found])[:, np.newaxis])
-    _covers(np.array([one.total.low <= sizes <= one.total.high for one in found])[:, np.newaxis])
+    _holds(
+        np.array([answer.frequency for answer in found]), shares, np.array([answer.standard_error for answer in found])
+    )
+    _covers(np.array([(answer.low <= shares) & (shares <= answer.high) for answer in found]), careful=True)
+    total = np.array([answer.total.value for answer in found])[:, np.newaxis]
+    _holds(total, sizes, np.array([answer.total.standard_error for answer in found])[:, np.newaxis])
+    _covers(np.array([answer.total.low <= sizes <= answer.total.high for answer in found])[:, np.newaxis])
     assert not len(found[0].pairs.given)
 
 
@@ -152,7 +162,7 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
     assert (np.abs(np.log(stated / np.array(same).std(axis=0))) < FAR / math.sqrt(300)).all()
     spreads = np.array(same).var(axis=0) / np.array(over_all).var(axis=0)
     near = np.array(
-        [(one - other) % 8 in {1, 7} for one, other in zip(found.pairs.given, found.pairs.value, strict=True)]
+        [(value - other) % 8 in {1, 7} for value, other in zip(found.pairs.given, found.pairs.value, strict=True)]
     )
     assert spreads[near].mean() < 0.95
     assert spreads[~near].mean() < 0.85

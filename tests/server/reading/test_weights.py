@@ -105,17 +105,17 @@ def test_weighted_shares_and_numbers_follow_the_population(app: Flask) -> None:
 def test_strata_and_days_can_be_weighted_separately(app: Flask) -> None:
     client = app.test_client()
     collector_of(app).store.commit(
-        [upload(LAYOUT, rows_of(LAYOUT, 40, seed=bytes([one])), stratum=one) for one in (0, 2)],
+        [upload(LAYOUT, rows_of(LAYOUT, 40, seed=bytes([place])), stratum=place) for place in (0, 2)],
         TODAY - timedelta(days=1),
         SHARD,
     )
     by_platform = client.get("/v1/metrics/layout/estimate?weighted=true&by=platform").json
     assert isinstance(by_platform, list)
-    assert ["weights" in one for one in by_platform] == [True, True, False, True]  # nobody is "other"
-    assert [one["weights"]["repeats"] > 1 for one in by_platform if "weights" in one] == [True] * 3
+    assert ["weights" in row for row in by_platform] == [True, True, False, True]  # nobody is "other"
+    assert [row["weights"]["repeats"] > 1 for row in by_platform if "weights" in row] == [True] * 3
     by_day = client.get("/v1/metrics/layout/estimate?weighted=true&by_day=true").json
     assert isinstance(by_day, list)
-    assert [one["weights"]["repeats"] for one in by_day] == [1.0, 1.0]
+    assert [row["weights"]["repeats"] for row in by_day] == [1.0, 1.0]
     distinct = answer(app, "/v1/metrics/layout/estimate?weighted=true&distinct=true")
     assert distinct["weights"]["repeats"] == 1
 
@@ -227,6 +227,6 @@ def test_doctor_names_the_margins_or_what_is_wrong_with_them(tmp_path: Path) -> 
     file = tmp_path / "population.toml"
     file.write_text(POPULATION, encoding="utf-8")
     here = config(tmp_path, metrics=METRICS | STRATA, population=str(file))
-    assert "population: margins.platform" in {one.text for one in in_configuration(here)}
+    assert "population: margins.platform" in {finding.text for finding in in_configuration(here)}
     file.write_text("[margins.planet]\nearth = 1\n", encoding="utf-8")
-    assert any("no metric declares planet" in one.text for one in in_configuration(here))
+    assert any("no metric declares planet" in finding.text for finding in in_configuration(here))

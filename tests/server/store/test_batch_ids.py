@@ -119,7 +119,7 @@ def test_ids_are_kept_while_devices_retry_and_deleted_slice_by_slice(url: str) -
     assert LEAST == MAX_DAYS == 30
     ids = [bytes([first, place]) * 8 for place, first in enumerate((0, 1, 2, 3, 3, 4, 255))]
     with closing(opened(url)) as store:
-        store.commit([upload(rows=b"\x00", name=one) for one in ids], TODAY, SHARD)
+        store.commit([upload(rows=b"\x00", name=name) for name in ids], TODAY, SHARD)
         for day in range(1, LEAST + 1):
             assert store.forget(TODAY + timedelta(days=100)) is False
             store.commit(some(1), TODAY + timedelta(days=day), SHARD)
@@ -234,8 +234,12 @@ def test_no_statement_of_a_commit_scans_the_table_of_ids(url: str, tmp_path: Pat
         with listening("before_cursor_execute", note):
             store.commit(some(200), TODAY + timedelta(days=LEAST + 5), SHARD)
             store.forget(TODAY + timedelta(days=3))
-        looked = [one for one in seen if one[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))]
-        assert {"SELECT", "DELETE", "INSERT"} <= {one[0].split()[0] for one in looked if "batches" in one[0]}
+        looked = [
+            statement for statement in seen if statement[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))
+        ]
+        assert {"SELECT", "DELETE", "INSERT"} <= {
+            statement[0].split()[0] for statement in looked if "batches" in statement[0]
+        }
         with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
@@ -246,7 +250,7 @@ def test_few_ids_are_counted_and_many_estimated(tmp_path: Path, monkeypatch: pyt
     ids = [bytes([number % 256, number // 256]) * 8 for number in range(256 * 4)]
     with closing(opened(url_of(tmp_path))) as store:
         assert store.condition().ids == 0
-        store.commit([upload(rows=b"\x00", name=one) for one in ids[:-1]], TODAY, SHARD)
+        store.commit([upload(rows=b"\x00", name=name) for name in ids[:-1]], TODAY, SHARD)
         assert store.condition().ids == 256 * 4 - 1
         monkeypatch.setattr(batch_ids, "_FEW", 4)
         assert store.condition().ids == 256 * 4

@@ -56,10 +56,10 @@ def test_collectors_that_start_together_all_register(url: str) -> None:
 
 
 def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str) -> None:
-    one = upload()
-    other = upload(rows=one.rows * 2, name=one.batch)
-    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED] * 3
-    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
+    first = upload()
+    other = upload(rows=first.rows * 2, name=first.batch)
+    assert pg.commit([first, other, first], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([first], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     rows = rows_of(VERSION, 200)
     assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [COUNTED]
     with closing(Store(url, create=False)) as again:
@@ -80,11 +80,11 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
 
 
 def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
-    one, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
-    unopened = replace(one, rows=b"")
+    first, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
+    unopened = replace(first, rows=b"")
     assert pg.commit([unopened], TODAY, SHARD) == [EMPTY]
-    assert pg.commit([one, unopened, other], TODAY, SHARD) == [COUNTED] * 3
-    assert pg.commit([one, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
+    assert pg.commit([first, unopened, other], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([first, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
     assert pg.sealed(THEME) == Sealed(3, 9, 600, 2)
     assert pg.sealed(THEME, since=TODAY + timedelta(days=1)) is None
     assert pg.tally(THEME).total == 9
@@ -146,7 +146,7 @@ def test_concurrent_writers_count_each_batch_once(pg: Store, url: str) -> None:
         return (ordered[start : start + 4 + turn] for start in range(0, 40, 4 + turn))
 
     assert committed(url, groups)[0] == [COUNTED] * 160
-    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(sent.rows for sent in uploads)))
 
 
 def test_concurrent_collectors_count_each_sealed_row_once(pg: Store, url: str) -> None:
@@ -167,7 +167,7 @@ def test_concurrent_collectors_count_each_sealed_row_once(pg: Store, url: str) -
     sealed = pg.sealed(THEME)
     assert sealed is not None
     assert sealed.reports == 120
-    assert not any("deadlock" in one for one in troubles)
+    assert not any("deadlock" in trouble for trouble in troubles)
 
 
 def test_lost_connection_is_replaced_at_the_next_commit(pg: Store, url: str) -> None:

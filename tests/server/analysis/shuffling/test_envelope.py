@@ -87,8 +87,8 @@ def test_one_law_is_above_every_pair_in_convex_order(name: str, after: float) ->
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
 def test_a_number_is_hidden_better_than_by_a_bound_for_any_law(name: str) -> None:
     mechanism = numeric(name, 1.0, resolution=8)
-    found = amplified(mechanism, 1000, 1e-6)
-    assert found.blanket == found.best < generic_epsilon(mechanism.epsilon, 1000, 1e-6)
+    bounds = amplified(mechanism, 1000, 1e-6)
+    assert bounds.blanket == bounds.best < generic_epsilon(mechanism.epsilon, 1000, 1e-6)
     assert blanket_delta(law_of(mechanism), 1000, mechanism.epsilon) <= 1e-12
     alone = blanket_delta(law_of(mechanism), 1, 0.5)
     truth = exact_delta(table_of(mechanism, range(9)), 1, Fraction(math.exp(0.5)))

@@ -46,12 +46,12 @@ def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: P
     found = pages(site)
     assert set(found) >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
     assert len(found) == len(KINDS) + 1 + 2
-    for name, one in found.items():
-        tags = {tag for tag, _ in one.elements}
+    for name, shown in found.items():
+        tags = {tag for tag, _ in shown.elements}
         assert not tags & {"script", "form", "input", "iframe", "style"}, name
-        assert not [attribute for _, given in one.elements for attribute in given if attribute.startswith("on")]
+        assert not [attribute for _, given in shown.elements for attribute in given if attribute.startswith("on")]
         for tag, attribute in (("a", "href"), ("link", "href"), ("img", "src")):
-            for link in one.attributes(tag, attribute):
+            for link in shown.attributes(tag, attribute):
                 parts = urlsplit(link)
                 assert not parts.scheme
                 assert not parts.netloc
@@ -67,12 +67,12 @@ def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: P
 
 
 def test_pages_can_be_read_by_ear(site: Path) -> None:
-    for name, one in pages(site).items():
-        assert one.attributes("html", "lang") == ["en"]
-        assert [tag for tag, _ in one.elements].count("h1") == 1, name
-        assert all("scope" in given for tag, given in one.elements if tag == "th")
-        assert all(given.get("aria-hidden") == "true" for tag, given in one.elements if tag == "svg")
-        assert all("aria-label" in given for tag, given in one.elements if tag == "figure")
+    for name, shown in pages(site).items():
+        assert shown.attributes("html", "lang") == ["en"]
+        assert [tag for tag, _ in shown.elements].count("h1") == 1, name
+        assert all("scope" in given for tag, given in shown.elements if tag == "th")
+        assert all(given.get("aria-hidden") == "true" for tag, given in shown.elements if tag == "svg")
+        assert all("aria-label" in given for tag, given in shown.elements if tag == "figure")
 
 
 def test_hostile_strings_are_text(site: Path) -> None:
@@ -98,7 +98,7 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "under " in theme
     assert "under " in front
     assert "Yes" in front
-    assert any("△ too few" in one.words for name, one in pages(site).items() if name != "index.html")
+    assert any("△ too few" in shown.words for name, shown in pages(site).items() if name != "index.html")
 
 
 def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
         store.register(KINDS.values())
         few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
         store.commit(few, LAST, b"s" * 16)
-    for name, one in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
-        assert name == "index.html" or "Method" in one.words, name
+    for name, shown in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
+        assert name == "index.html" or "Method" in shown.words, name
 
 
 def test_versions_have_pages_and_counts_of_their_own(site: Path) -> None:
@@ -162,10 +162,10 @@ def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path:
             rows = rows_of(KEPT, reports, value=week)
             store.commit([upload(KEPT, rows)], MONDAY + timedelta(days=days), b"s" * 16)
     site = published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site", metrics={"kept": KEPT})
-    one = page(site, "metrics/kept/index.html")
-    assert one.count("polyline") >= 1
-    assert "1,359 reports of whole weeks, 2026-09-07 to 2026-09-20" in one.words
-    assert "Of devices of week 0" in one.words
+    shown = page(site, "metrics/kept/index.html")
+    assert shown.count("polyline") >= 1
+    assert "1,359 reports of whole weeks, 2026-09-07 to 2026-09-20" in shown.words
+    assert "Of devices of week 0" in shown.words
 
 
 def test_site_shows_days_only_if_asked(url: str, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
     assert len((site / "metrics/wide/wide.csv").read_text(encoding="utf-8").splitlines()) == 1001
     assert "All intervals hold together" in Page(wide).words
     front = page(site, "index.html")
-    assert [one for one in ("Technical", "Sensitive", "No tier") if one in front.words]
+    assert [tier for tier in ("Technical", "Sensitive", "No tier") if tier in front.words]
     assert front.words.count("plugin") == 5  # the most frequent
 
 

@@ -83,9 +83,9 @@ SURVEYS = [(0.5, "hours", 3_000), (1.0, "zeros", 20_000), (4.0, "startup", 2_000
 def test_intervals_of_numbers_cover_as_often_as_stated(epsilon: float, name: str, reports: int) -> None:
     """Of 300 at 95% fewer than 262 hold it with a chance of 3e-7, all with 2e-7; at 97% fewer than 270 with 4e-8."""
     found = runs_of(epsilon, name, reports)
-    for held in (sum(one.mean for one in found), sum(one.noise for one in found)):
+    for held in (sum(estimate.mean for estimate in found), sum(estimate.noise for estimate in found)):
         assert 262 <= held < RUNS
-    cuts = np.sum([one.cuts for one in found], axis=0)
+    cuts = np.sum([estimate.cuts for estimate in found], axis=0)
     assert cuts.min() >= 258
     assert cuts.mean() < 0.998 * RUNS  # they are not trivial
-    assert np.sum([one.quantiles for one in found], axis=0).min() >= 270
+    assert np.sum([estimate.quantiles for estimate in found], axis=0).min() >= 270

@@ -33,7 +33,7 @@ def surveys() -> list[tuple[Population, Discovered]]:
     """Eight surveys of 300,000 people who hold one of 400 words."""
     rng = np.random.default_rng(20261122)
     people = [zipf(WORDS, 300_000, rng) for _ in range(8)]
-    return [(one, discover(SKETCH, SPELLING, tally_of(SKETCH, one, rng))) for one in people]
+    return [(population, discover(SKETCH, SPELLING, tally_of(SKETCH, population, rng))) for population in people]
 
 
 def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population, Discovered]]) -> None:
@@ -161,7 +161,7 @@ AB = Spelling(b"\x01\x02", b"\x00\x03")
 
 
 def test_every_prefix_of_a_length_is_listed_once() -> None:
-    written = [bytes(one) for one in AB.everything(2)]
+    written = [bytes(prefix) for prefix in AB.everything(2)]
     assert sorted(written) == sorted(
         {b"\1\1", b"\1\2", b"\2\1", b"\2\2", b"\1\0", b"\2\0", b"\1\3", b"\2\3", b"\0\0", b"\3\0"}
     )
@@ -171,6 +171,6 @@ def test_every_prefix_of_a_length_is_listed_once() -> None:
 
 def test_ended_strings_are_padded_when_prefixes_are_extended() -> None:
     grown = AB.extended(np.array([[1, 0], [2, 3], [1, 2]], dtype=np.uint8), 2)
-    assert [bytes(one) for one in grown[:2]] == [b"\1\0\0\0", b"\2\3\0\0"]
+    assert [bytes(prefix) for prefix in grown[:2]] == [b"\1\0\0\0", b"\2\3\0\0"]
     assert len(grown) == 2 + 2 * 4 + 2
     assert AB.extended(grown[:0], 3).shape == (0, 7)

@@ -21,7 +21,7 @@ def surveys() -> list[tuple[Population, Estimate]]:
     """A long list in twelve surveys of 200,000 people."""
     rng = np.random.default_rng(20261122)
     people = [zipf(HELD, 200_000, rng) for _ in range(12)]
-    return [(one, estimate(SKETCH, LONG, tally_of(SKETCH, one, rng))) for one in people]
+    return [(population, estimate(SKETCH, LONG, tally_of(SKETCH, population, rng))) for population in people]
 
 
 def test_frequent_strings_are_found_and_few_others(surveys: list[tuple[Population, Estimate]]) -> None:

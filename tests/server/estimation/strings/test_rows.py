@@ -14,15 +14,15 @@ SKETCH = ProjectiveSketch.calibrate(None, 2.0, buckets=64)
 def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
     rng = np.random.default_rng(2)
     people = [zipf([f"v{place}" for place in range(40)], 5000, rng) for _ in range(150)]
-    found = [Rows.of(SKETCH, tally_of(SKETCH, one, rng), range(2)) for one in people]
-    seen = np.var([one.share for one in found], axis=0)
+    found = [Rows.of(SKETCH, tally_of(SKETCH, rows, rng), range(2)) for rows in people]
+    seen = np.var([rows.share for rows in found], axis=0)
     weights = np.arange(1.0, 41) ** -1.1
     truth = np.zeros((2, 64))
     for row in range(2):
         for place, weight in enumerate(weights / weights.sum()):
             truth[row, SKETCH.bucket(b"v%d" % place, row)] += weight
     variance = found[0].variance(truth)
-    assert np.abs(np.mean([one.share for one in found], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
+    assert np.abs(np.mean([rows.share for rows in found], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
     # The mean of 128 ratios, each of a variance of 150 draws, has a standard deviation of 0.0103.
     assert abs(float((seen / variance).mean()) - 1) < 0.06
 

@@ -21,7 +21,7 @@ def test_keys_are_read_as_they_were_written(path: Path) -> None:
     keep(path, *keys)
     assert KeyFile(path).read() == keys
     assert path.stat().st_mode & 0o777 == 0o600
-    assert {one.name for one in path.parent.iterdir()} == {path.name, path.name + ".lock"}
+    assert {key.name for key in path.parent.iterdir()} == {path.name, path.name + ".lock"}
 
 
 def test_private_key_appears_in_no_representation() -> None:
@@ -83,10 +83,10 @@ def test_keyring_reloads_its_file_when_it_changes(path: Path) -> None:
     assert (ring.known(), ring.suites()) == ([], [])
     for keys in ([first], [first, second], [first, second, third], [second, third], []):
         keep(path, *keys)
-        assert ring.known() == [one.public for one in keys] == other.known()
+        assert ring.known() == [key.public for key in keys] == other.known()
         assert ring.openers(first.public.suite) == ring.openers(first.public.suite)  # the same objects
-        assert ring.suites() == list(dict.fromkeys(one.public.suite for one in keys))
-        assert len(ring.openers(first.public.suite)) == sum(one in keys for one in (first, second))
+        assert ring.suites() == list(dict.fromkeys(key.public.suite for key in keys))
+        assert len(ring.openers(first.public.suite)) == sum(key in keys for key in (first, second))
     path.unlink()
     assert ring.known() == []
 

@@ -65,11 +65,11 @@ def refusals(app: Flask) -> dict[Refusal, int]:
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door: FlaskClient, app: Flask) -> None:
-    one = drawn(suite)
-    keep(tmp_path / "seal-keys.json", drawn("x25519"), drawn("xwing"), one)
+    key = drawn(suite)
+    keep(tmp_path / "seal-keys.json", drawn("x25519"), drawn("xwing"), key)
     for metric in (THEME, MOBILE, VERSION):
         rows = rows_of(metric, 7)
-        sealed = [seal(row, one.public, pool(metric)) for row in split(metric, rows)]
+        sealed = [seal(row, key.public, pool(metric)) for row in split(metric, rows)]
         sent = SealedBatch.of(pool(metric), SUITES[suite], 812, sealed)
         response = post(door, sent.encode())
         assert (response.status_code, response.json) == (202, {"accepted": 7, "refused": 0})
@@ -90,7 +90,7 @@ def test_body_counts_once_though_its_keys_are_retired_between_two_tries(
     for left in ([following], [drawn()], []):
         keep(path, *left)
         answers.append(post(door, body).json)
-    assert [(one["accepted"], one["refused"]) for one in answers if one] == [(7, 0), (4, 3), (0, 7), (0, 7)]
+    assert [(answer["accepted"], answer["refused"]) for answer in answers if answer] == [(7, 0), (4, 3), (0, 7), (0, 7)]
     assert collector_of(app).store.tally(THEME).total == 7
     assert collector_of(app).store.sealed(THEME) == Sealed(1, 7, 7, 0)
 
@@ -146,8 +146,8 @@ def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None
     """Reports of an app that has just changed its key are therefore hidden only among those for the same key."""
     old, new = drawn(), drawn()
     body = batch_of(THEME, sealed_rows(THEME, old.public, 9) + sealed_rows(THEME, new.public, 1))
-    for one, count in ((old, 9), (new, 1)):
-        open_row = opener(one.public, one.private)
+    for key, count in ((old, 9), (new, 1)):
+        open_row = opener(key.public, key.private)
         opened = [open_row(row, body.pool.info) for row in body.split(THEME.mechanism.row_bytes)]
         assert sum(row is not None for row in opened) == count
 

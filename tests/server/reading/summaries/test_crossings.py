@@ -72,20 +72,20 @@ def test_answer_has_marginals_and_shares_within_answers(client: FlaskClient) -> 
     answer = client.get("/v1/metrics/both/estimate").get_json()
     assert answer["reports"] == 4000
     shares = [row["frequency"] for row in answer["values"]]
-    for one, axis, sums in zip(
+    for part, axis, sums in zip(
         answer["marginals"],
         BOTH.question.axes,  # type: ignore[attr-defined]  # it is a crossing
         (np.reshape(shares, (3, 3)).sum(axis=1), np.reshape(shares, (3, 3)).sum(axis=0)),
         strict=True,
     ):
-        assert (one["axis"], tuple(row["value"] for row in one["values"])) == (axis.name, axis.labels)
-        assert [row["frequency"] for row in one["values"]] == pytest.approx(list(sums))
-        assert [row["count"] for row in one["values"]] == pytest.approx(list(4000 * sums))
-        for row in one["values"]:
+        assert (part["axis"], tuple(row["value"] for row in part["values"])) == (axis.name, axis.labels)
+        assert [row["frequency"] for row in part["values"]] == pytest.approx(list(sums))
+        assert [row["count"] for row in part["values"]] == pytest.approx(list(4000 * sums))
+        for row in part["values"]:
             assert row["low"] <= max(row["frequency"], 0) <= row["high"]
             assert row["noise_error"] < row["standard_error"] or row["frequency"] <= 0
-        assert sum(row["consistent"] for row in one["values"]) == pytest.approx(1)
-    ways = [(one["of"], one["given"]) for one in answer["conditional"]]
+        assert sum(row["consistent"] for row in part["values"]) == pytest.approx(1)
+    ways = [(part["of"], part["given"]) for part in answer["conditional"]]
     assert ways == [("theme", "device"), ("device", "theme")]
     by_pair = {row["value"]: row["frequency"] for row in answer["values"]}
     phone = answer["marginals"][1]["values"][0]["frequency"]
@@ -110,8 +110,8 @@ def test_simultaneous_intervals_are_wider(client: FlaskClient) -> None:
         client.get(f"/v1/metrics/both/estimate{query}").get_json() for query in ("", "?simultaneous=true")
     )
     assert together["simultaneous"] == "bonferroni"
-    for one, other in zip(each["marginals"][0]["values"], together["marginals"][0]["values"], strict=True):
-        assert other["high"] > one["high"]
+    for part, other in zip(each["marginals"][0]["values"], together["marginals"][0]["values"], strict=True):
+        assert other["high"] > part["high"]
 
 
 def test_exports_hold_cells_marginals_and_conditionals(client: FlaskClient) -> None:
@@ -164,7 +164,7 @@ def test_marginals_without_reports_are_null(tmp_path: Path) -> None:
         "noise_high": 1,
         "verdict": "too-few",
     }
-    assert {row["verdict"] for one in answer["conditional"] for row in one["values"]} == {"too-few"}
+    assert {row["verdict"] for part in answer["conditional"] for row in part["values"]} == {"too-few"}
 
 
 def test_marginals_and_conditionals_count_as_cost_however_few_values_are_chosen(tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ def test_page_shows_the_numbers_of_the_api(client: FlaskClient) -> None:
     assert [cell["value"] for line in grid.lines for cell in line.cells] == list(BOTH.labels)
     assert [dict(line.whole or {}) for line in grid.lines] == answer["marginals"][0]["values"]
     assert [dict(foot) for foot in grid.feet] == answer["marginals"][1]["values"]
-    for one, within in zip(answer["conditional"], shown.within, strict=True):
-        assert (one["given"], one["of"]) == (within.down, within.across)
-        assert [dict(cell) for line in within.lines for cell in line.cells] == one["values"]
-        assert [line.label for line in within.lines] == [*dict.fromkeys(row["given"] for row in one["values"])]
+    for part, within in zip(answer["conditional"], shown.within, strict=True):
+        assert (part["given"], part["of"]) == (within.down, within.across)
+        assert [dict(cell) for line in within.lines for cell in line.cells] == part["values"]
+        assert [line.label for line in within.lines] == [*dict.fromkeys(row["given"] for row in part["values"])]
 
 
 def test_page_shows_the_most_frequent_of_many_answers_in_their_order(client: FlaskClient) -> None:

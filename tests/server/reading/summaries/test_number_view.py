@@ -33,9 +33,9 @@ METRICS = parse_metrics(TOML)
 HOSTILE = METRICS["hostile"]
 
 
-def view_of(one: Metric, reports: int) -> NumberView:
-    tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().view(survey(one, tally), Query(), PageRequest("", 1, 10))
+def view_of(metric: Metric, reports: int) -> NumberView:
+    tally = drawn(metric, hill(metric, 0.4), reports, np.random.default_rng(reports))
+    return Numbers().view(survey(metric, tally), Query(), PageRequest("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:

@@ -51,8 +51,8 @@ NUMBERS = Numbers()
 MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016)
 
 
-def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
-    return survey(metric, drawn(metric, hill(metric, middle), reports, np.random.default_rng(seed)))
+def surveyed(number: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
+    return survey(number, drawn(number, hill(number, middle), reports, np.random.default_rng(seed)))
 
 
 def answer(of: CollectedReports, query: Query | None = None) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def answer(of: CollectedReports, query: Query | None = None) -> dict[str, Any]:
 
 
 def test_places_of_the_grid_and_numbers_are_inverse() -> None:
-    for one in (LINEAR, LOG):
-        scale = Scale.of(one)
+    for number in (LINEAR, LOG):
+        scale = Scale.of(number)
         for place in (0, 1, 0.25 * scale.last, scale.last - 1, scale.last):
             assert scale.place(scale.at(place)) == pytest.approx(place, abs=1e-9)
         assert (scale.at(0), scale.at(scale.last)) == pytest.approx((scale.low, scale.high))
@@ -114,27 +114,27 @@ def test_interval_of_a_quantile_includes_answers_of_its_end_points() -> None:
     assert scale.quantile(Quantile(0.5, 64, 0, 128, "too-few"), 0)["value"] is None
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE, HUGE])
-def test_answer_of_any_size_fits_its_schema_and_no_other(one: Metric) -> None:
+@pytest.mark.parametrize("number", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE, HUGE])
+def test_answer_of_any_size_fits_its_schema_and_no_other(number: Metric) -> None:
     for reports in (0, 1, 500, 10**9):
-        result = answer(surveyed(one, reports, 0.3))
+        result = answer(surveyed(number, reports, 0.3))
         assert jsonschema_rs.is_valid(NUMBERS.schema.holds, result), reports
         assert not jsonschema_rs.is_valid(Shares.schema.holds, result)
         assert result["reports"] == reports
         assert [row["at"] for row in result["cdf"]] == sorted(row["at"] for row in result["cdf"])
-        assert len(result["cdf"]) == min(32, (one.mechanism.size or 0) - 1) - 1
+        assert len(result["cdf"]) == min(32, (number.mechanism.size or 0) - 1) - 1
         assert all(row["low"] <= row["high"] for row in [*result["quantiles"], *result["cdf"]])
         if not reports:
             assert {row["value"] for row in (result["mean"], *result["quantiles"])} == {None}
-            ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+            ends = number.question.low, number.question.high  # type: ignore[attr-defined]
             assert (result["mean"]["low"], result["mean"]["high"]) == pytest.approx(ends)
 
 
 def test_estimates_of_many_reports_are_near_the_true_values() -> None:
     """A miss of six standard errors has a probability of 2e-9; the grid is known, and its step is the rest."""
-    for one in (LINEAR, LOG, PERMANENT):
-        shares, scale = hill(one, 0.4), Scale.of(one)
-        result, points = answer(surveyed(one, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
+    for number in (LINEAR, LOG, PERMANENT):
+        shares, scale = hill(number, 0.4), Scale.of(number)
+        result, points = answer(surveyed(number, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
         mean = result["mean"]
         error = (mean["high"] - mean["low"]) / 2 / 1.96
         assert mean["value"] == pytest.approx(scale.value(float(shares @ points)), abs=6 * error)
@@ -215,16 +215,16 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
             SUMMARIES["boolean"].table(shares, query)
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG])
-def test_forged_reports_move_the_mean_by_the_stated_gain(one: Metric) -> None:
-    honest = drawn(one, hill(one, 0.4), 700_000, np.random.default_rng(3))
-    before = answer(survey(one, honest))["mean"]["value"]
-    scores = law_of(one.mechanism).score_table  # type: ignore[attr-defined]
+@pytest.mark.parametrize("number", [LINEAR, LOG])
+def test_forged_reports_move_the_mean_by_the_stated_gain(number: Metric) -> None:
+    honest = drawn(number, hill(number, 0.4), 700_000, np.random.default_rng(3))
+    before = answer(survey(number, honest))["mean"]["value"]
+    scores = law_of(number.mechanism).score_table  # type: ignore[attr-defined]
     for name, end in (("mean_up", scores.argmax()), ("mean_down", scores.argmin())):
         for forged in (0.01, 0.3):
             counts = honest.counts.copy()
             counts[np.unravel_index(end, scores.shape)] += round(honest.total * forged / (1 - forged))
-            result = answer(survey(one, Tally(counts.sum(axis=1), counts)), Query(forged=forged))
+            result = answer(survey(number, Tally(counts.sum(axis=1), counts)), Query(forged=forged))
             assert abs(result["mean"]["value"] - before) == pytest.approx(result["poisoning"][name], rel=1e-4), name
             assert [check["odd"] for check in result["health"]] == [True]  # it chose one phase
 
@@ -237,15 +237,15 @@ def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
 
 
 def test_days_of_the_same_people_stretch_the_error() -> None:
-    for one in (LINEAR, TABLE, PERMANENT):
-        tally = drawn(one, hill(one, 0.5, 10), 10**6, np.random.default_rng(4))
+    for number in (LINEAR, TABLE, PERMANENT):
+        tally = drawn(number, hill(number, 0.5, 10), 10**6, np.random.default_rng(4))
         again = dataclasses.replace(tally, repeats=Repeats((10**6 // 30,) * 30))
-        day, month = (answer(survey(one, each, TODAY, TODAY))["mean"] for each in (tally, again))
+        day, month = (answer(survey(number, each, TODAY, TODAY))["mean"] for each in (tally, again))
         stretched = (month["standard_error"] / day["standard_error"]) ** 2
         error = (day["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
         people = float(np.var(np.linspace(0, 1, 10_001)))
         assert 0.98 * (1 + 29 * people / error) <= stretched <= 30.001
-        assert (month["noise_error"] > 1.5 * day["noise_error"]) == (one is PERMANENT)
+        assert (month["noise_error"] > 1.5 * day["noise_error"]) == (number is PERMANENT)
 
 
 def test_numbers_are_written_with_three_digits() -> None:
@@ -260,34 +260,34 @@ def test_numbers_are_written_with_three_digits() -> None:
         assert number_text(number) == text
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, TABLE])
-def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
+@pytest.mark.parametrize("number", [LINEAR, LOG, TABLE])
+def test_terminal_shows_mean_and_quantiles(number: Metric) -> None:
     for reports in (0, 1, 100_000):
-        result = NUMBERS.table(surveyed(one, reports), Query()).whole()
+        result = NUMBERS.table(surveyed(number, reports), Query()).whole()
         before, rows, after, *_ = NUMBERS.text(result)
         assert f" {counted(reports, 'report')}," in before[0]
-        assert ("log scale" in before[2]) == (one is LOG)
-        assert rows[0][1] == ("value" if one is TABLE else "s")
-        names = ["geometric mean" if one is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
+        assert ("log scale" in before[2]) == (number is LOG)
+        assert rows[0][1] == ("value" if number is TABLE else "s")
+        names = ["geometric mean" if number is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
         assert [row[0] for row in rows[1:]] == names
         assert len({len(row) for row in rows}) == 1
         mean, known = result["mean"], result["mean"]["value"] is not None
-        assert (mean["standard_error"] is None) == (one is LOG or not known), "an error is a factor there"
-        shown = known and one is not LOG
+        assert (mean["standard_error"] is None) == (number is LOG or not known), "an error is a factor there"
+        shown = known and number is not LOG
         half = max(mean["high"] - mean["value"], mean["value"] - mean["low"]) if shown else None
         assert rows[1][2] == ("" if half is None else number_text(half))
         assert any("were forged" in line for line in after) == (reports > 1)
-        assert any("by the curve" in line for line in after) == known == (reports > int(one is LINEAR))
+        assert any("by the curve" in line for line in after) == known == (reports > int(number is LINEAR))
 
 
 def test_terminal_shows_a_comparison() -> None:
     side, empty = surveyed(LINEAR, 1000), survey(LINEAR, nothing(LINEAR))
-    asked = Comparison(change=0.02)
-    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), asked).whole())
+    comparison = Comparison(change=0.02)
+    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), comparison).whole())
     assert "1,000 reports" in before[0]
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
-    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked).whole())
+    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), comparison).whole())
     assert rows[1][2:] == ("-", "-", "-", "too few reports on one side")
 
 
