@@ -23,7 +23,7 @@ CLOSED = ("--open", "")
 
 def statuses(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, ...]:
     """Return the statuses of a request for estimates, of one for ``/metrics``, and of a report."""
-    found = []
+    codes = []
     for method, path, body in (
         ("GET", "/v1/metrics/theme/estimate", None),
         ("GET", "/metrics", None),
@@ -31,8 +31,8 @@ def statuses(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, .
     ):
         with closing(connect(url)) as connection:
             connection.request(method, path, body, {**(JSON if body else {}), **(headers or {})})
-            found.append(connection.getresponse().status)
-    return tuple(found)
+            codes.append(connection.getresponse().status)
+    return tuple(codes)
 
 
 def raw(url: str, request: bytes) -> int:

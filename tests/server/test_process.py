@@ -276,5 +276,5 @@ def test_sender_of_a_report_is_written_nowhere(tmp_path: Path) -> None:
     held = while_it_runs + b"".join(disk(tmp_path)) + (output + errors).encode()
     assert THEME.version.encode() in held  # what is there is found
     assert tally(tmp_path, THEME).total == 60
-    for one in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
-        assert one not in held, one
+    for content in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
+        assert content not in held, content

@@ -99,7 +99,7 @@ def test_each_route_admits_exactly_the_roles_that_cover_its_own(app: Flask) -> N
 
 
 def test_admin_covers_every_role_and_others_only_themselves() -> None:
-    covered = [[one.covers(other) for other in Role] for one in Role]
+    covered = [[role.covers(other) for other in Role] for role in Role]
     assert covered == [[True, False, False], [False, True, False], [True, True, True]]
 
 
@@ -122,7 +122,7 @@ class Tokens:
         if self.away:
             raise StoreError("database: gone")
         self.used.append((list(digests), day))
-        self.stored = [replace(one, used=day) if one.digest in digests else one for one in self.stored]
+        self.stored = [replace(token, used=day) if token.digest in digests else token for token in self.stored]
 
 
 def gatekeeper(tokens: Tokens, clock: Callable[[], float] = time.monotonic) -> Gatekeeper:

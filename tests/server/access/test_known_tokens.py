@@ -78,14 +78,14 @@ def test_tokens_expire_on_a_day_or_after_a_number_of_days(folder: Path) -> None:
 
 
 def test_expiry_that_is_not_a_future_day_is_refused(folder: Path) -> None:
-    for given, what in (
+    for expiry, what in (
         ("soon", "not a date; write it as 90d or"), ("0d", "not a future day"), ("2020-01-01", "not a future day"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),
         ("99999999d", "not a date"), ("20270101", "not a date"),
         ("99999d", "not a future day within a hundred years"),
     ):  # fmt: skip
-        said = error_of(invoke(folder, "token", "create", "--role", "read", "--expires", given))
-        assert f"--expires: {what}" in said, given
+        said = error_of(invoke(folder, "token", "create", "--role", "read", "--expires", expiry))
+        assert f"--expires: {what}" in said, expiry
     assert invoke(folder, "token", "list").stdout == ""
 
 
@@ -96,21 +96,23 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         for number, expires in enumerate((None, end, today + timedelta(days=3))):
             store.tokens.add(StoredToken(bytes([number]) * 32, "report", "for gateways", made, expires))
-        forever, ending, nearly = (one.identifier for one in store.tokens.all())
+        forever, ending, nearly = (stored.identifier for stored in store.tokens.all())
         drawn = [invoke(folder, "token", "rotate", old).stdout.strip() for old in (forever, ending, nearly)]
-        tokens = {one.identifier: one for one in store.tokens.all()}
+        tokens = {stored.identifier: stored for stored in store.tokens.all()}
         assert [tokens[old].expires for old in (forever, ending, nearly)] == [
             today + timedelta(days=7),
             today + timedelta(days=7),
             today + timedelta(days=3),  # it ends no later for having been rotated
         ]
-        fresh = [next(one for one in tokens.values() if one.digest == digest_of(token)) for token in drawn]
-        assert [one.expires for one in fresh] == [None, today + (end - made), today + timedelta(days=83)]
-        assert {(one.role, one.note, one.day, one.used) for one in fresh} == {("report", "for gateways", today, None)}
+        fresh = [next(stored for stored in tokens.values() if stored.digest == digest_of(token)) for token in drawn]
+        assert [stored.expires for stored in fresh] == [None, today + (end - made), today + timedelta(days=83)]
+        assert {(stored.role, stored.note, stored.day, stored.used) for stored in fresh} == {
+            ("report", "for gateways", today, None)
+        }
         invoke(folder, "token", "rotate", fresh[0].identifier, "--grace", "0d", "--expires", "30d")
-        last = {one.digest: one for one in store.tokens.all()}
+        last = {stored.digest: stored for stored in store.tokens.all()}
         assert last[fresh[0].digest].expires == today
-        (newest,) = set(last) - {one.digest for one in tokens.values()}
+        (newest,) = set(last) - {stored.digest for stored in tokens.values()}
         assert last[newest].expires == today + timedelta(days=30)
     assert "ID: names no token" in error_of(invoke(folder, "token", "rotate", "0123"))
     assert "--grace: not a future day" in error_of(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))

@@ -74,7 +74,7 @@ def test_page_opened_with_the_local_token_sets_a_cookie_and_drops_the_token_from
 
 
 def test_cookie_is_not_accepted_as_a_token_nor_a_token_as_a_cookie(app: Flask, token: LocalToken) -> None:
-    for given in (
+    for cookie in (
         "",
         "dither-8000=",
         f"dither-8000={token.token}",
@@ -84,7 +84,7 @@ def test_cookie_is_not_accepted_as_a_token_nor_a_token_as_a_cookie(app: Flask, t
         "dither-8000=" + "x" * 5000,
         "dither-8000=\xff",
     ):
-        assert get(app, "/", Cookie=given).status_code == 401, given
+        assert get(app, "/", Cookie=cookie).status_code == 401, cookie
     # Another port of this host may have set one of the same name, for a path before ours.
     assert get(app, "/m/theme", Cookie=f"dither-8000=tossed; dither-8000={token.cookie}").status_code == 200
 

@@ -52,7 +52,7 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
         Table({"version": "v", "reports": 200}, {"value": names, "frequency": f, "standard_error": e})
         for f, e in zip(frequency, error, strict=True)
     ]
-    rows = combined("x", [Version(one, mechanism, DISTINCT) for one in estimates], 0.95).rows()
+    rows = combined("x", [Version(table, mechanism, DISTINCT) for table in estimates], 0.95).rows()
     off = np.array([row["frequency"] for row in rows]) - 0.02
     assert abs(off.mean()) < 0.08 * off.std()
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
@@ -159,7 +159,7 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
     """
     metrics = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (8.0, 7.0)]
     rng, held = np.random.default_rng(1), 0
-    points = [np.arange(law_of(one.mechanism).points) for one in metrics]
+    points = [np.arange(law_of(metric.mechanism).points) for metric in metrics]
     repeats = Repeats((1_000,))
     for _ in range(400):
         people = rng.beta(0.5, 0.5, 1_000)

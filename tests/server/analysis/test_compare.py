@@ -138,7 +138,7 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     both = paired(sides, pairs)
     rows = alike(RARE, *(reversed(both) if turned else both))["values"]
     p_values = np.array([row["p_value"] for row in rows])
-    likely = np.array([laws[0][one] * laws[1][other] for one, other in pairs])
+    likely = np.array([laws[0][first] * laws[1][other] for first, other in pairs])
     assert 0.03 < likely[p_values < 0.05].sum() < 0.055
     assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
 
@@ -192,7 +192,7 @@ def test_the_same_people_on_many_days_are_no_more_people() -> None:
     tally = Tally(np.array([7000]), np.array([[4000, 3000]]), Repeats((1000,) * 7))
     week = answer(metric, tally, (DAY, DAY + timedelta(days=6)))
     day = answer(metric, Tally(np.array([1000]), np.array([[571, 429]])), (DAY, DAY))
-    row, alone = (alike(metric, one, one)["values"][0]["standard_error"] for one in (week, day))
+    row, alone = (alike(metric, first, first)["values"][0]["standard_error"] for first in (week, day))
     assert 0.6 * alone < row < alone  # the noise of one report averages out
 
 

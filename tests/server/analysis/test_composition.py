@@ -106,8 +106,8 @@ def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -
     """Without a common divisor the lattice has 65,536 points over all losses, and each part is moved by one at most."""
     draw = random.Random(seed)
     parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3)]
-    losses = [one.epsilon for one in parts for _ in range(one.reports)]
-    width = sum((2 * one.epsilon * (one.reports + 1) for one in parts), Fraction(0))
+    losses = [part.epsilon for part in parts for _ in range(part.reports)]
+    width = sum((2 * part.epsilon * (part.reports + 1) for part in parts), Fraction(0))
     moved = len(parts) * width / (1 << 16)
     for delta in (Fraction("0.2"), MILLIONTH):
         found = Fraction(optimal(parts, delta))
@@ -190,9 +190,9 @@ def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: in
 
 
 def test_infinite_losses_add_up_and_are_taken_from_delta() -> None:
-    one = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
-    two = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
-    both = _sum(one, two, 4)
+    first = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
+    second = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
+    both = _sum(first, second, 4)
     assert both == _Loss(Fraction(4), Fraction(1), [1000, 2480, 3720, 2205], 600)
     finite = _Loss(both.top, both.step, both.masses, 0)
     assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) > 0

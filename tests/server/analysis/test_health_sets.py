@@ -68,9 +68,9 @@ def test_windows_are_compared_by_pearsons_test() -> None:
     found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}["windows"]
     chances = []
     for value in range(6):
-        own = [mechanism.supporting(value, cohort) for cohort in range(6)]
-        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own) if cells])
-        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(own) if cells])
+        cells_of = [mechanism.supporting(value, cohort) for cohort in range(6)]
+        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of) if cells])
+        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(cells_of) if cells])
         chances.append(stats.chi2_contingency([ones, reports - ones]).pvalue)
     assert found == pytest.approx(min(1.0, 6 * min(chances)))
 

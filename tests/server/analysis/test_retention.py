@@ -36,8 +36,8 @@ def weeks(metric: Metric, devices: Mapping[int, Sequence[int]]) -> list[Week]:
     return [Week(MONDAY + timedelta(days=7 * at), expected(metric, some)) for at, some in devices.items()]
 
 
-def rows(metric: Metric, found: Sequence[Week], since: date | None = None) -> list[dict[str, float]]:
-    return retained(metric, found, since, 0.95).rows()
+def rows(metric: Metric, weeks_found: Sequence[Week], since: date | None = None) -> list[dict[str, float]]:
+    return retained(metric, weeks_found, since, 0.95).rows()
 
 
 def test_last_week_is_the_catch_all_so_that_no_answer_is_wasted() -> None:
@@ -48,8 +48,8 @@ def test_last_week_is_the_catch_all_so_that_no_answer_is_wasted() -> None:
 def test_devices_of_a_week_are_compared_with_those_that_began_as_many_weeks_before() -> None:
     metric = kept(("0", "1", "3"), "truth = 0.5")
     # week 0: 400 begin; week 1: 800 begin, 200 of 400 are back; weeks 3 and 4: 40 of the 400, and 200 of the 800
-    found = weeks(metric, {0: (4000, 0, 0), 1: (8000, 2000, 0), 3: (0, 0, 400), 4: (1000, 0, 2000)})
-    first, second, third = rows(metric, found)
+    weeks_found = weeks(metric, {0: (4000, 0, 0), 1: (8000, 2000, 0), 3: (0, 0, 400), 4: (1000, 0, 2000)})
+    first, second, third = rows(metric, weeks_found)
     assert [row["week"] for row in (first, second, third)] == [0, 1, 3]
     assert (first["retention"], first["low"], first["high"], first["noise_error"]) == (1, 1, 1, 0)
     assert first["devices"] == pytest.approx(13_000)
@@ -58,7 +58,7 @@ def test_devices_of_a_week_are_compared_with_those_that_began_as_many_weeks_befo
     assert [second["devices"], second["began"]] == pytest.approx([2000, 12_000])
     assert [third["devices"], third["began"]] == pytest.approx([2400, 12_000])
     assert third["retention"] == pytest.approx(0.2)
-    later = rows(metric, found, since=MONDAY + timedelta(days=22))  # weeks from the 4th on are numerators
+    later = rows(metric, weeks_found, since=MONDAY + timedelta(days=22))  # weeks from the 4th on are numerators
     assert [later[2]["devices"], later[2]["began"], later[2]["weeks"]] == pytest.approx([2000, 8000, 1])
 
 
@@ -109,7 +109,7 @@ def test_retention_intervals_cover_as_often_as_stated(epsilon: float, values: Se
     ages = [int(value) for value in values]
     for _ in range(surveys):
         began = rng.poisson(newcomers, 6)
-        found, kept_of = [], 0
+        weeks_found, kept_of = [], 0
         for week in range(6):
             devices = [
                 (began[week] if not age else rng.binomial(began[week - age], stay**age)) if age <= week else 0
@@ -117,8 +117,8 @@ def test_retention_intervals_cover_as_often_as_stated(epsilon: float, values: Se
             ]
             kept_of += devices[1]
             tally = sample_tally(metric.mechanism, Population(metric.labels, np.array(devices)), rng)
-            found.append(Week(MONDAY + timedelta(days=7 * week), tally))
-        row = rows(metric, found)[1]
+            weeks_found.append(Week(MONDAY + timedelta(days=7 * week), tally))
+        row = rows(metric, weeks_found)[1]
         share = kept_of / began[:-1].sum()
         held += (row["low"] <= stay <= row["high"], row["noise_low"] <= share <= row["noise_high"])
     assert np.abs(held / surveys - 0.95) == pytest.approx(0, abs=5.2 * math.sqrt(0.95 * 0.05 / surveys))
@@ -138,8 +138,8 @@ def test_counts_of_devices_are_unbiased_over_every_tally() -> None:
 
 def test_retention_of_too_few_devices_has_no_number() -> None:
     metric = kept()
-    for found in ([], weeks(metric, {0: (4, 4), 1: (4, 4)})):
-        row = rows(metric, found)[1]
+    for weeks_found in ([], weeks(metric, {0: (4, 4), 1: (4, 4)})):
+        row = rows(metric, weeks_found)[1]
         assert [row[name] for name in ("retention", "low", "high", "noise_error", "standard_error")] == [None] * 5
     (only, _) = rows(metric, weeks(metric, {0: (4000, 0)}))
     assert only["retention"] == 1

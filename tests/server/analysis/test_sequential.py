@@ -32,9 +32,9 @@ def test_at_most_five_percent_of_series_without_a_change_ever_alarm(setting: Set
 
 
 def test_change_of_five_points_is_detected_within_a_week() -> None:
-    found = alarms(Setting(1, 0.3, 0.35, 2_000, distinct=True), series=300)
-    assert np.isfinite(found).all()
-    assert np.median(found) <= 6
+    stopped = alarms(Setting(1, 0.3, 0.35, 2_000, distinct=True), series=300)
+    assert np.isfinite(stopped).all()
+    assert np.median(stopped) <= 6
     repeated = alarms(Setting(1, 0.3, 0.35, 2_000), series=300)  # as if the same people reported every day
     assert np.isfinite(repeated).mean() > 0.75
 
@@ -45,8 +45,8 @@ def test_the_evidence_is_a_likelihood_ratio_whose_mean_without_a_change_is_one()
     weights = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
     after = Look(DAY, 1_000, z * np.sqrt(2 * variance), Spread(np.full(len(z), variance)))
     before = Look(DAY, 1_000, np.zeros(len(z)), Spread(np.full(len(z), variance)))
-    logarithm, found = evidence(before, after, change)
-    assert found == pytest.approx(2 * variance)
+    logarithm, stated = evidence(before, after, change)
+    assert stated == pytest.approx(2 * variance)
     assert float(weights @ np.exp(logarithm)) == pytest.approx(1, abs=1e-6)
 
 

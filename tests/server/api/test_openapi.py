@@ -41,7 +41,7 @@ def written(document: Any) -> str:
     """A document as text, one for all that mean the same: an operation's parameters have no order."""
     for item in document["paths"].values():
         for operation in item.values():
-            operation.get("parameters", []).sort(key=lambda one: (one["in"], one["name"]))
+            operation.get("parameters", []).sort(key=lambda parameter: (parameter["in"], parameter["name"]))
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -40,17 +40,17 @@ def opened(tmp_path: Path) -> Iterator[FlaskClient]:
 def test_probe_of_the_reports_route_gets_the_status_that_a_report_would_get(
     client: FlaskClient, tokens: dict[str, str]
 ) -> None:
-    for given, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
-        headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
+    for credential, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
+        headers = {"Authorization": f"Bearer {tokens[credential]}"} if credential in tokens else {}
         body = {"data": batch().encode(), "content_type": "application/json"}
         sent = client.post("/v1/reports", **body, headers=headers, environ_overrides=FAR)
         for method in ("GET", "HEAD"):
-            asked = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
-            assert (asked.status_code, sent.status_code) == (status, 202 if status == 200 else status), given
+            probe = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
+            assert (probe.status_code, sent.status_code) == (status, 202 if status == 200 else status), credential
             if method == "GET" and status == 200:
-                assert asked.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
+                assert probe.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
             elif method == "GET":
-                assert asked.json == sent.json
+                assert probe.json == sent.json
 
 
 def test_collector_says_when_no_token_is_needed(client: FlaskClient, opened: FlaskClient) -> None:

@@ -134,8 +134,8 @@ def test_former_version_is_counted_and_answered_apart(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path)))):
         late = batch(former["theme"], b"\x00").encode()
         assert app.test_client().post("/v1/reports", data=late, content_type="application/json").status_code == 202
-        asked = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
-        assert [strictly(answer.text)["reports"] for answer in asked] == [8, 3]
+        answers = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
+        assert [strictly(answer.text)["reports"] for answer in answers] == [8, 3]
 
 
 def test_metrics_are_listed_with_their_privacy(client: FlaskClient) -> None:

@@ -66,4 +66,4 @@ def traces(folder: Path) -> dict[str, tuple[str, int, int]]:
 
 
 def levels(findings: Iterator[CheckResult], about: str = "") -> list[tuple[str, Level]]:
-    return [(one.text, one.level) for one in findings if not about or one.about == about]
+    return [(finding.text, finding.level) for finding in findings if not about or finding.about == about]

@@ -54,13 +54,13 @@ def test_retention_is_a_table_with_an_interval(collected: Path) -> None:
 
 
 def test_retention_command_prints_the_json_of_the_api(collected: Path) -> None:
-    found = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
-    assert (found["metric"], found["reports"], found["since"], found["until"]) == (
+    retention = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
+    assert (retention["metric"], retention["reports"], retention["since"], retention["until"]) == (
         *("kept", 1350, "2026-06-01"),
         "2026-06-14",
     )
-    assert [row["week"] for row in found["weeks"]] == [0, 1, 4]
-    assert found["weeks"][1]["low"] < 0.5 < found["weeks"][1]["high"]
+    assert [row["week"] for row in retention["weeks"]] == [0, 1, 4]
+    assert retention["weeks"][1]["low"] < 0.5 < retention["weeks"][1]["high"]
 
 
 def test_active_devices_are_counted(collected: Path) -> None:

@@ -121,10 +121,12 @@ def test_candidates_are_read_from_a_file(folder: Path) -> None:
 
 def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None:
     """Only ``format`` is missing, because the command prints a table or JSON."""
-    options = {name for one in estimate.params for name in [one.name]}
+    options = {name for option in estimate.params for name in [option.name]}
     assert set(Query.parameters()) - {"format"} <= options
     days = json.loads(invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout)
-    assert [(one["since"], [row["value"] for row in one["values"]]) for one in days] == [("2026-11-20", ["light"])]
+    assert [(answer["since"], [row["value"] for row in answer["values"]]) for answer in days] == [
+        ("2026-11-20", ["light"])
+    ]
     assert (
         "quantile: theme does not ask for a number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr
     )

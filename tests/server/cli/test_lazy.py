@@ -43,9 +43,9 @@ for arguments in json.loads(sys.argv[2]):
 """
 
 
-def imported(program: str, *asked: Sequence[str], **variables: str) -> Iterator[tuple[str, set[str]]]:
+def imported(program: str, *commands: Sequence[str], **variables: str) -> Iterator[tuple[str, set[str]]]:
     """Of each list of arguments what the program prints, and the packages that it has imported by then."""
-    command = [sys.executable, "-c", ASK, program, json.dumps(asked)]
+    command = [sys.executable, "-c", ASK, program, json.dumps(commands)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     assert ended.returncode == 0, ended.stderr
     for line in ended.stdout.splitlines():
@@ -56,12 +56,12 @@ def imported(program: str, *asked: Sequence[str], **variables: str) -> Iterator[
 
 def test_help_imports_no_command() -> None:
     asked = [[], ["token"], ["token", "create"], *([name] for name in cli.commands)]
-    found = list(imported("server", *([*words, "--help"] for words in asked)))
-    assert len(found) == len(asked)
-    assert not found[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
+    answers = list(imported("server", *([*words, "--help"] for words in asked)))
+    assert len(answers) == len(asked)
+    assert not answers[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
     wrong = [
         (words, output, packages & HEAVY)
-        for words, (output, packages) in zip(asked, found, strict=True)
+        for words, (output, packages) in zip(asked, answers, strict=True)
         if packages & HEAVY or not output.startswith("Usage: dither-server")
     ]
     assert not wrong
@@ -75,8 +75,8 @@ def test_a_collector_starts_without_what_only_estimates_need() -> None:
 
 def test_every_command_is_where_it_is_said_to_be() -> None:
     for name, known in cli.commands.items():
-        found, command, _ = cli.resolve_command(click.Context(cli), [name])
-        assert (found, command and command.name) == (name, name)
+        resolved, command, _ = cli.resolve_command(click.Context(cli), [name])
+        assert (resolved, command and command.name) == (name, name)
         assert 10 < len(known.get_short_help_str(limit=60)) < 60
     assert tuple(FORMATS) == FORMAT_NAMES, "completion offers the formats that there are"
 

@@ -28,8 +28,8 @@ def test_publish_writes_a_site_of_all_metrics(folder: Path) -> None:
 
 
 def test_publish_writes_the_metrics_that_are_named(folder: Path) -> None:
-    asked = ("--metric", "theme", "--metric", "mobile", "--confidence", "0.9", "--base-url", "https://a.example/x")
-    result = invoke(folder, "publish", "--out", str(folder / "site"), *asked)
+    options = ("--metric", "theme", "--metric", "mobile", "--confidence", "0.9", "--base-url", "https://a.example/x")
+    result = invoke(folder, "publish", "--out", str(folder / "site"), *options)
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (folder / "site/metrics").iterdir()) == ["mobile", "theme"]
     assert "90% interval" in (folder / "site/index.html").read_text(encoding="utf-8")

@@ -44,11 +44,11 @@ def decode(folder: Path, *more: str) -> str:
 
 def test_rappor_files_are_read_to_the_counts_of_the_tally(folder: Path) -> None:
     """Positions are 1-based, as ``cohort * k + bit + 1``."""
-    given = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
-    assert given.strings == CANDIDATES
-    assert (given.table.counts == TALLY.counts).all()
-    assert (given.table.reports == TALLY.reports).all()
-    assert (given.table.a, given.table.b) == pytest.approx((float(MECHANISM.a), float(MECHANISM.b)), abs=1e-12)
+    contents = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
+    assert contents.strings == CANDIDATES
+    assert (contents.table.counts == TALLY.counts).all()
+    assert (contents.table.reports == TALLY.reports).all()
+    assert (contents.table.a, contents.table.b) == pytest.approx((float(MECHANISM.a), float(MECHANISM.b)), abs=1e-12)
     first = (folder / MAP).read_text(encoding="utf-8").splitlines()[0].split(",")
     bits = [
         cohort * MECHANISM.bits + bit + 1 for cohort in range(8) for bit in MECHANISM.marked(b"candidate 0", cohort)

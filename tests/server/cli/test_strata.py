@@ -53,7 +53,7 @@ def test_estimate_by_an_attribute_ends_with_all_together(folder: Path) -> None:
     ]
     assert "700 reports" in parts[2]
     answers = json.loads(invoke(folder, "estimate", "layout", "--by", "platform", "--json").stdout)
-    assert [one["reports"] for one in answers] == [400, 300, 700]
+    assert [answer["reports"] for answer in answers] == [400, 300, 700]
     assert len(invoke(folder, "estimate", "theme").stdout.split("\n\n")) == 3  # nothing is said of strata
 
 

@@ -46,9 +46,9 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         with pytest.raises(ParameterError, match=variable):
             COLLECTOR.resolve({}, NEEDED | {variable: "nonsense"})
     else:
-        found = COLLECTOR.resolve({}, NEEDED | {variable: "text"})[name]
-        assert found is not None
-        assert (found.value, found.source) == ("text", variable)
+        setting = COLLECTOR.resolve({}, NEEDED | {variable: "text"})[name]
+        assert setting is not None
+        assert (setting.value, setting.source) == ("text", variable)
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ class People:
         """Return P[each pattern of these values], the first of them as the lowest bit; for sets that nothing cuts."""
         law = np.zeros(1 << len(values))
         for chances in self.chances[:, values]:
-            own = np.ones(1)
+            law_of_kind = np.ones(1)
             for chance in chances:
-                own = np.concatenate([own * (1 - chance), own * chance])
-            law += own / len(self.chances)
+                law_of_kind = np.concatenate([law_of_kind * (1 - chance), law_of_kind * chance])
+            law += law_of_kind / len(self.chances)
         return law
 
 

@@ -194,13 +194,13 @@ def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> N
     rng = np.random.default_rng(most)
     for spread in (0.2, 1.0, 3.0):
         frequency = rng.normal(0.5, spread, 8)
-        found = onto_sums(frequency, 0, most)
-        assert found.min() >= 0
-        assert found.max() <= 1
-        assert found.sum() <= most + 1e-9
-        away = frequency - found
+        projected = onto_sums(frequency, 0, most)
+        assert projected.min() >= 0
+        assert projected.max() <= 1
+        assert projected.sum() <= most + 1e-9
+        away = frequency - projected
         farthest = np.maximum(np.sort(away)[::-1][:most], 0).sum()
-        assert farthest <= away @ found + 1e-9
+        assert farthest <= away @ projected + 1e-9
 
 
 def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
@@ -220,7 +220,7 @@ def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
 
 def test_a_thousand_values_of_which_three_may_be_chosen() -> None:
     frequency = np.random.default_rng(1).normal(0.01, 0.05, 1024)
-    found = onto_sums(frequency, 0, 3)
-    assert found.sum() == pytest.approx(3)
-    kept = found > 0
-    assert np.ptp((frequency - found)[kept]) < 1e-12, "one number is subtracted from all"
+    projected = onto_sums(frequency, 0, 3)
+    assert projected.sum() == pytest.approx(3)
+    kept = projected > 0
+    assert np.ptp((frequency - projected)[kept]) < 1e-12, "one number is subtracted from all"

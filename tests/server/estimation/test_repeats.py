@@ -97,7 +97,7 @@ def kept(mechanism: Mechanism, item: int) -> Iterator[Given]:
         (marked,) = mechanism.marked(item, cohort)
         drawn = first.truth if symbol == marked else first.lie
         own = mechanism.supporting(0, cohort)
-        support = sum((last.truth if one == symbol else last.lie for one in own), Fraction())
+        support = sum((last.truth if cell == symbol else last.lie for cell in own), Fraction())
         yield drawn / len(speaking), support
 
 

@@ -97,7 +97,7 @@ def test_intervals_of_sums_cover_as_often_as_stated(
     for _ in range(surveys):
         tally = drawn(mechanism, reports, rng)
         ends = [sums_of(mechanism, tally, group, 0.05)[0] for group in (ROWS, COLUMNS)]
-        low, high = (np.concatenate([getattr(one, end) for one in ends]) for end in ("low", "high"))
+        low, high = (np.concatenate([getattr(interval, end) for interval in ends]) for end in ("low", "high"))
         held += (low <= true) & (true <= high)
     assert 0.925 < held.mean() / surveys < 0.98
     assert (held >= stats.binom.ppf(1e-8, surveys, 0.945)).all()
@@ -110,17 +110,17 @@ def test_intervals_of_rare_rows_hold_as_often_as_stated(epsilon: float) -> None:
     true, held = np.bincount(ROWS, rare), np.zeros(3)
     rng, mechanism = np.random.default_rng(11), MECHANISMS["subset-selection"].calibrate(CELLS, epsilon)
     for _ in range(400):
-        found, _ = sums_of(mechanism, drawn(mechanism, 3000, rng, rare), ROWS, 0.05)
-        held += (found.low <= true) & (true <= found.high)
+        sums, _ = sums_of(mechanism, drawn(mechanism, 3000, rng, rare), ROWS, 0.05)
+        held += (sums.low <= true) & (true <= sums.high)
     assert (held / 400 > 0.9).all()
     assert held.mean() / 400 < 0.985
 
 
 def test_interval_of_a_sum_without_reports_is_the_unit_interval() -> None:
     mechanism = made("subset-selection", {"epsilon": 1.0})
-    found, _ = sums_of(mechanism, Tally.zero(mechanism), ROWS, 0.05)
-    assert np.isnan(found.frequency).all()
-    assert (found.low.tolist(), found.high.tolist()) == ([0.0] * 3, [1.0] * 3)
+    sums, _ = sums_of(mechanism, Tally.zero(mechanism), ROWS, 0.05)
+    assert np.isnan(sums.frequency).all()
+    assert (sums.low.tolist(), sums.high.tolist()) == ([0.0] * 3, [1.0] * 3)
 
 
 def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +151,11 @@ def test_intervals_of_shares_within_answers_cover_as_often_as_stated(
     true = (table / table.sum(axis=1, keepdims=True)).ravel(), (table / table.sum(axis=0, keepdims=True)).ravel()
     held = known = 0
     for _ in range(250):
-        found = crossed(mechanism, drawn(mechanism, reports, rng, shares), shape, 0.95)
-        for one, share in zip(found.within, true, strict=True):
-            seen = np.isfinite(one.low)
+        crossing = crossed(mechanism, drawn(mechanism, reports, rng, shares), shape, 0.95)
+        for interval, share in zip(crossing.within, true, strict=True):
+            seen = np.isfinite(interval.low)
             known += seen.sum()
-            held += ((one.low <= share) & (share <= one.high) & seen).sum()
+            held += ((interval.low <= share) & (share <= interval.high) & seen).sum()
     assert known > 250 * len(shares) * 1.9
     assert 0.933 < held / known < 0.967
 
@@ -163,22 +163,22 @@ def test_intervals_of_shares_within_answers_cover_as_often_as_stated(
 def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
     mechanism = choose(6, 2.0)
     tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.array([0.3, 0.1, 0.1, 0.2, 0.2, 0.1]))
-    found = crossed(mechanism, tally, (2, 3), 0.95)
-    first, second = (sums.frequency for sums in found.marginals)
+    crossing = crossed(mechanism, tally, (2, 3), 0.95)
+    first, second = (sums.frequency for sums in crossing.marginals)
     assert first.sum() == pytest.approx(1)
-    for ratios, whole, group in zip(found.within, (first, second), groups_of((2, 3)), strict=True):
+    for ratios, whole, group in zip(crossing.within, (first, second), groups_of((2, 3)), strict=True):
         assert np.bincount(group, ratios.ratio) == pytest.approx(1), "of all who have an answer"
-        assert ratios.ratio * whole[group] == pytest.approx(found.within[0].ratio * first[groups_of((2, 3))[0]])
+        assert ratios.ratio * whole[group] == pytest.approx(crossing.within[0].ratio * first[groups_of((2, 3))[0]])
 
 
 def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     mechanism, rng = choose(4, 1.0), np.random.default_rng(4)
     tally = drawn(mechanism, 1_500, rng, np.array([0.5, 0.0, 0.5, 0.0]))
-    found = crossed(mechanism, tally, (2, 2), 0.95)
-    none = np.isnan(found.within[1].ratio)
+    crossing = crossed(mechanism, tally, (2, 2), 0.95)
+    none = np.isnan(crossing.within[1].ratio)
     assert none.tolist() == [False, True, False, True]
-    assert np.isnan(found.within[1].low[none]).all()
-    assert not np.isnan(found.within[0].ratio).any()
+    assert np.isnan(crossing.within[1].low[none]).all()
+    assert not np.isnan(crossing.within[0].ratio).any()
     few = crossed(mechanism, drawn(mechanism, 999, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
     assert np.isnan(few.within[0].ratio).all()
     assert not np.isnan(few.marginals[0].frequency).any()
@@ -194,5 +194,5 @@ def test_simultaneous_intervals_of_crossings_are_wider() -> None:
 
 def test_crossing_of_no_reports_is_unknown() -> None:
     mechanism = SubsetSelection.calibrate(6, 1.0)
-    found = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
-    assert all(np.isnan(numbers).all() for ratios in found.within for numbers in ratios)
+    crossing = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
+    assert all(np.isnan(numbers).all() for ratios in crossing.within for numbers in ratios)

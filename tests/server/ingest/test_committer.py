@@ -39,7 +39,7 @@ class Gate:
         assert self.open.acquire(timeout=PATIENCE)
         if self.failure is not None:
             raise self.failure
-        if self.poison in {one.batch for one in uploads}:
+        if self.poison in {item.batch for item in uploads}:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
 
@@ -57,11 +57,11 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: ReportCommitter, one: Upload) -> "Future[UploadOutcome]":
+def submitted(committer: ReportCommitter, item: Upload) -> "Future[UploadOutcome]":
     """Submit an upload; return the future of its outcome."""
     outcome: Future[UploadOutcome] = Future()
     committer.submit(
-        one, lambda what: outcome.set_exception(what) if isinstance(what, StoreError) else outcome.set_result(what)
+        item, lambda what: outcome.set_exception(what) if isinstance(what, StoreError) else outcome.set_result(what)
     )
     return outcome
 
@@ -83,7 +83,7 @@ def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, com
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
-    answers += [submitted(committer, one) for one in uploads[1:]]
+    answers += [submitted(committer, item) for item in uploads[1:]]
     assert not any(answer.done() for answer in answers)  # nothing is acknowledged before its commit
     gate.let(3)
     assert all(answer.result(PATIENCE) is COUNTED for answer in answers)

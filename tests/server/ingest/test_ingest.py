@@ -49,7 +49,7 @@ def test_reports_are_counted_and_acknowledged(door: FlaskClient, app: Flask) -> 
 def test_a_retry_gets_the_same_answer_and_counts_once(door: FlaskClient, app: Flask) -> None:
     body = batch().encode()
     answers = [post(door, body) for _ in range(3)]
-    assert [(one.status_code, one.data) for one in answers] == [(202, answers[0].data)] * 3
+    assert [(answer.status_code, answer.data) for answer in answers] == [(202, answers[0].data)] * 3
     assert collector_of(app).store.tally(THEME).total == 3
 
 
@@ -77,7 +77,7 @@ def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
 
 def test_a_version_without_strata_is_still_counted(layered: Flask) -> None:
     collector, client = collector_of(layered), layered.test_client()
-    (former,) = (one for one in collector.ingest.metrics["layout"].values() if one.strata is None)
+    (former,) = (metric for metric in collector.ingest.metrics["layout"].values() if metric.strata is None)
     assert post(client, batch(former).encode()).status_code == 202
     assert (collector.store.tally(former).total, collector.store.tally(LAYOUT).total) == (3, 0)
     refused = post(client, batch(former, stratum="linux/stable").encode())

@@ -76,7 +76,11 @@ def test_deep_nesting_exhausts_no_stack(tmp_path: Path) -> None:
 
 def test_only_json_without_a_content_encoding_is_accepted(door: FlaskClient) -> None:
     other = ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", f"{JSON}; charset=latin-1"]
-    wrong = [one for one in other if problem(post(door, batch().encode(), content_type=one)) != (415, "media-type")]
+    wrong = [
+        content
+        for content in other
+        if problem(post(door, batch().encode(), content_type=content)) != (415, "media-type")
+    ]
     for encoding in ("gzip", "identity", "br"):
         response = post(door, batch().encode(), headers={"Content-Encoding": encoding})
         if problem(response) != (415, "media-type"):
@@ -146,7 +150,7 @@ def test_batch_of_more_rows_than_the_limit_is_refused(door: FlaskClient, app: Fl
 def test_answer_never_quotes_the_request(door: FlaskClient) -> None:
     marker = "Zm9vYmFyMTIz"
     members = [{"metric": marker}, {"batch": marker}, {"version": marker}, {"reports": marker}, {marker: "x"}]
-    for body in [marker.encode(), changed(reports=marker + "!"), *(changed(**one) for one in members)]:
+    for body in [marker.encode(), changed(reports=marker + "!"), *(changed(**change) for change in members)]:
         response = post(door, body)
         assert response.status_code >= 400
         assert marker.encode() not in response.data

@@ -148,9 +148,9 @@ def test_least_recently_used_answer_is_evicted() -> None:
 
 
 def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
-    found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
-    columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
-    assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
+    estimates = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
+    columns = [column for column in vars(estimates).values() if isinstance(column, np.ndarray)]
+    assert estimates.size >= sum(column.nbytes for column in columns) + 8 * len(estimates.verdicts)
     number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 60\nepsilon = 2.0\n')["x"]
     assert 5_000 < summary_of(number).estimate(number, (), Tally.zero(number.mechanism), 0.95, False).size < 20_000
     for day in range(100):  # an answer's key is of what was collected on each of its days

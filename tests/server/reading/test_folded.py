@@ -27,7 +27,7 @@ def test_answers_and_commands_say_how_far_the_last_fold_has_come(
     assert "folded" not in invoke(tmp_path, "estimate", "theme").stdout
     store.folds.finish(b"r" * 16)
     assert [client.get(path).json["folded_up_to"] for path in paths] == [TOLD] * 3  # type: ignore[index]
-    assert [one["folded_up_to"] for one in client.get(f"{ESTIMATE}?by_day=true").json or ()] == [TOLD]
+    assert [answer["folded_up_to"] for answer in client.get(f"{ESTIMATE}?by_day=true").json or ()] == [TOLD]
     assert TOLD not in client.get(f"{ESTIMATE}?format=csv").text, "a table has no such column"
     line = invoke(tmp_path, "estimate", "theme").stdout.splitlines()[0]
     since = "reports received shortly before it, or since, will be counted by a later one"

@@ -93,7 +93,7 @@ def test_answers_about_numbers_match_the_described_schema(app: Flask) -> None:
             jsonschema_rs.validate(schema, response.get_json())
     days = client.get(f"{URL}/estimate?by_day=true&quantile=0.9&at=1&at=2").get_json()
     jsonschema_rs.validate(body_schema(client, "/v1/metrics/{name}/estimate"), days)
-    assert [(one["since"], one["reports"], len(one["quantiles"])) for one in days] == [
+    assert [(answer["since"], answer["reports"], len(answer["quantiles"])) for answer in days] == [
         ((TODAY - timedelta(days=day)).isoformat(), 600, 1) for day in reversed(range(DAYS))
     ]
     assert [row["at"] for row in days[0]["cdf"]] == [1, 2]
@@ -175,7 +175,7 @@ def test_export_of_several_kinds_has_the_columns_of_all(tmp_path: Path) -> None:
         assert (len(shares), len(numbers)) == (4 * DAYS, 39 * DAYS)
         assert {row.get("statistic", empty) for row in shares} == {empty}
         assert {row.get("value", empty) for row in numbers} == {empty}
-    assert all(list(one) == list(other) == list(text[0]) for one, other in zip(text, table, strict=True))
+    assert all(list(row) == list(other) == list(text[0]) for row, other in zip(text, table, strict=True))
 
 
 def test_commands_answer_in_words_and_as_the_api_does(tmp_path: Path, app: Flask) -> None:
@@ -209,7 +209,7 @@ def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path
     assert dict(both) == {"startup": DAYS, "table": DAYS}
     assert shares == [("theme",)]
     for row, day in zip(rows, days, strict=True):
-        of = {one["share"]: one for one in day["quantiles"]}
+        of = {quantile["share"]: quantile for quantile in day["quantiles"]}
         mean = day["mean"]
         assert row[:2] == (day["since"], 600)
         assert row[2:6] == pytest.approx([mean[name] for name in ("value", "standard_error", "low", "high")])

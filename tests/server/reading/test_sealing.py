@@ -45,9 +45,9 @@ def test_sealed_reports_are_counted_in_answers_pages_and_commands(
     for query in ("", "?since=2026-11-20", "?by_day=true"):
         answer = client.get(f"/v1/metrics/theme/estimate{query}").json
         assert answer is not None
-        one = answer[0] if isinstance(answer, list) else answer
-        worth = one["sealed"].pop("shuffled", None)
-        assert (one["reports"], one["sealed"], one["epsilon"]) == (853, sealing, 1.0)
+        estimate = answer[0] if isinstance(answer, list) else answer
+        worth = estimate["sealed"].pop("shuffled", None)
+        assert (estimate["reports"], estimate["sealed"], estimate["epsilon"]) == (853, sealing, 1.0)
         assert (worth is None) == ("by_day" in query)
     assert "sealed" not in (client.get("/v1/metrics/theme/estimate?since=2026-11-21").json or {})
     page = client.get("/m/theme").text
@@ -91,8 +91,8 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
     ):
         assert bound <= float(shown.rstrip(".")) <= 1.01 * bound  # a bound that is rounded down is none
     assert conditions.startswith("This does not replace ε, and is true only if ")
-    for one in CONDITIONS:
-        assert one in conditions
+    for condition in CONDITIONS:
+        assert condition in conditions
     (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
     assert "one device" not in alone
 

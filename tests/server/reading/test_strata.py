@@ -84,7 +84,7 @@ def test_estimates_and_trends_of_a_stratum_hold_its_reports_and_days_alone(clien
         assert (sum(step["reports"] for step in trend["steps"]), trend["stratum"]) == (reports, stratum), query
     assert "stratum" not in ask(client, "estimate", "theme")
     listed = client.get("/v1/metrics").get_json()["metrics"]
-    strata = {one["metric"]: one["strata"] for one in listed}
+    strata = {metric["metric"]: metric["strata"] for metric in listed}
     assert strata["layout"] == {"platform": ["linux", "windows", "other"], "channel": ["stable", "other"]}
     assert strata["theme"] == {}
 
@@ -104,11 +104,11 @@ def test_answers_by_an_attribute_end_with_all_of_them_together(client: FlaskClie
 
 def test_answers_by_several_attributes_or_days_are_of_those_with_reports(client: FlaskClient) -> None:
     answers = ask(client, "estimate?by=channel&by=platform&values=tabs")
-    paths = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
+    paths = ["/".join(part["stratum"][name] or "-" for name in ("platform", "channel")) for part in answers]
     assert paths == [*(LABELS[place] for place in SENT), "-/-"]
-    assert {len(one["values"]) for one in answers} == {1}
+    assert {len(part["values"]) for part in answers} == {1}
     answers = ask(client, "estimate?by=channel&by_day=true&platform=linux")
-    assert [(one["since"], one["stratum"], one["reports"]) for one in answers] == [
+    assert [(part["since"], part["stratum"], part["reports"]) for part in answers] == [
         ("2026-11-19", {"platform": "linux", "channel": "other"}, 100),
         ("2026-11-19", {"platform": "linux", "channel": None}, 100),
         ("2026-11-20", {"platform": "linux", "channel": "stable"}, 200),

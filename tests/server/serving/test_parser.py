@@ -43,10 +43,14 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\
 def test_request_is_parsed_the_same_however_it_is_cut_into_parts(cuts: list[int]) -> None:
     whole = GOOD + GOOD + CHUNKED
     places = [0, *sorted(cuts), len(whole)]
-    found = read(whole[start:end] for start, end in pairwise(places))
-    assert found == read([whole])
-    assert [one.body for one in found if isinstance(one, Request)] == [b"12345"] * 3
-    assert all("HTTP_X_FORWARDED_FOR" not in environ_of(one, "", ("", 0)) for one in found if isinstance(one, Request))
+    requests = read(whole[start:end] for start, end in pairwise(places))
+    assert requests == read([whole])
+    assert [request.body for request in requests if isinstance(request, Request)] == [b"12345"] * 3
+    assert all(
+        "HTTP_X_FORWARDED_FOR" not in environ_of(request, "", ("", 0))
+        for request in requests
+        if isinstance(request, Request)
+    )
 
 
 AMBIGUOUS = [
@@ -223,9 +227,9 @@ def test_refused_request_keeps_the_origin_that_was_read() -> None:
 
 
 def test_only_spaces_and_tabs_stand_around_a_value() -> None:
-    (one,) = read([b"GET / HTTP/1.1\r\nOrigin: \t https://a\t \r\nHost: b\xa0\r\nX: \x85c\r\n\r\n"])
-    assert isinstance(one, Request)
-    environ = environ_of(one, "", ("", 0))
+    (request,) = read([b"GET / HTTP/1.1\r\nOrigin: \t https://a\t \r\nHost: b\xa0\r\nX: \x85c\r\n\r\n"])
+    assert isinstance(request, Request)
+    environ = environ_of(request, "", ("", 0))
     assert (environ["HTTP_ORIGIN"], environ["HTTP_HOST"], environ["HTTP_X"]) == ("https://a", "b\xa0", "\x85c")
 
 

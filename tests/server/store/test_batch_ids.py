@@ -200,7 +200,7 @@ def test_no_batch_counts_twice_under_any_clock_while_devices_retry(url: str, clo
             for number, wrong in enumerate(_CLOCKS[clock]):
                 sent.append(some(3))
                 today = TODAY + timedelta(days=number + wrong)
-                store.commit([one for part in sent[-31:] for one in part], today, SHARD)
+                store.commit([batch for part in sent[-31:] for batch in part], today, SHARD)
                 forget(store, today - timedelta(days=HORIZON))
             assert store.tally(THEME).total == 3 * len(sent), clock
             assert kept(url) <= 3 * (HORIZON + 1), clock

@@ -86,29 +86,29 @@ def test_a_bucket_is_added_once(store: Store) -> None:
 
 def test_batches_in_conflict_are_refused_once(store: Store) -> None:
     """Refusals are written with the counts or not at all."""
-    one = Refusal("theme", TODAY, "batch-conflict", THEME.version)
-    two = one._replace(day=TODAY - timedelta(days=1))
+    conflict = Refusal("theme", TODAY, "batch-conflict", THEME.version)
+    two = conflict._replace(day=TODAY - timedelta(days=1))
     part = tallies((THEME, rows_of(THEME, 4), 0))
-    store.add_refusals({one: 10}, b"s" * 16)
+    store.add_refusals({conflict: 10}, b"s" * 16)
     for bucket in (1, 1, 2):
-        store.folds.add(RUN, bucket, part, SUMS, {one: 2, two: 3})
-    assert store.refusals.read() == {two: 6, one: 14}
+        store.folds.add(RUN, bucket, part, SUMS, {conflict: 2, two: 3})
+    assert store.refusals.read() == {two: 6, conflict: 14}
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
         if "refusals" in statement:
             raise MemoryError
 
     with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
-        store.folds.add(RUN, 3, part, SUMS, {one: 2})
-    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, one: 14})
-    assert store.folds.add(RUN, 3, part, SUMS, {one: 2}) is True
-    assert store.refusals.read() == {two: 6, one: 16}
+        store.folds.add(RUN, 3, part, SUMS, {conflict: 2})
+    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, conflict: 14})
+    assert store.folds.add(RUN, 3, part, SUMS, {conflict: 2}) is True
+    assert store.refusals.read() == {two: 6, conflict: 16}
 
 
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
-    one, two = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"two", "tabs")
-    store.folds.add(RUN, 1, tallies((LAYOUT, one, 0), (LAYOUT, two, 5)), SUMS)
-    store.folds.add(RUN, 2, tallies((LAYOUT, two, 5), day=TODAY + timedelta(days=1)), SUMS)
+    rows, more = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"more", "tabs")
+    store.folds.add(RUN, 1, tallies((LAYOUT, rows, 0), (LAYOUT, more, 5)), SUMS)
+    store.folds.add(RUN, 2, tallies((LAYOUT, more, 5), day=TODAY + timedelta(days=1)), SUMS)
     assert store.history(LAYOUT).strata() == {0: 5, 5: 16}
     assert store.reports_by_day(LAYOUT) == {TODAY: 13, TODAY + timedelta(days=1): 8}
 
@@ -228,11 +228,11 @@ def test_folds_that_add_at_the_same_time_lose_nothing(store: Store, url: str) ->
     rows = rows_of(THEME, 3)
 
     def work(run: bytes) -> None:
-        with closing(Store(url, lock_wait=PATIENCE)) as own:
-            own.folds.begin(run, AT)
+        with closing(Store(url, lock_wait=PATIENCE)) as own_store:
+            own_store.folds.begin(run, AT)
             for bucket in range(8):
-                own.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
-                own.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
+                own_store.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
+                own_store.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
 
     at_once(work, OTHER, b"p" * 16)
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 24))

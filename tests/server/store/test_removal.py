@@ -107,8 +107,8 @@ def viewed(folder: Path) -> set[tuple[str, str]]:
 
 
 def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Path) -> None:
-    asked = ("--metric", "theme", "--before", str(ago(6)))
-    dry = purge(tmp_path, *asked, "--dry-run")
+    options = ("--metric", "theme", "--before", str(ago(6)))
+    dry = purge(tmp_path, *options, "--dry-run")
     assert dry.exit_code == 0, dry.stderr
     head, theme, refused, total = dry.stdout.splitlines()
     assert head.split() == ["metric", "version", "days", "reports", "rows"]
@@ -116,7 +116,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert refused.split()[:5] == ["theme", "0", "0", "3", "counts"]
     assert total.split() == ["in", "all", "3", "9", "24"]
     assert filled.tally(THEME).total == 30
-    done = purge(tmp_path, *asked, "--yes")
+    done = purge(tmp_path, *options, "--yes")
     assert (done.exit_code, done.stdout, done.stderr) == (0, dry.stdout, "removed\n")
     assert ends(filled, THEME) == (ago(6), TODAY)
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
@@ -124,7 +124,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert ("theme", str(ago(7))) not in viewed(tmp_path)
     assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(tmp_path)
     assert list(refresh(filled, THEME)) == []
-    again = purge(tmp_path, *asked, "--yes")
+    again = purge(tmp_path, *options, "--yes")
     assert (again.exit_code, again.stdout) == (0, "nothing to remove\n")
 
 

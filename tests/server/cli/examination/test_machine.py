@@ -65,7 +65,7 @@ def test_measuring_fsync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monk
     when = tmp_path.stat().st_mtime_ns
     seconds = fsync_times(tmp_path)
     assert len(seconds) == 20
-    assert all(one > 0 for one in seconds)
+    assert all(duration > 0 for duration in seconds)
     assert list(tmp_path.iterdir()) == []
     assert tmp_path.stat().st_mtime_ns == when
     assert file_system_of(tmp_path) != ""

@@ -164,7 +164,7 @@ def test_nonsense_answers_do_not_end_the_examination(tmp_path: Path) -> None:
         for year in ("1", "0001", "9999", "9" * 30):
             headers = {"Date": f"Mon, 01 Jan {year} 00:00:00 +2300"}
             with answering(200, body, headers=headers, shown="Bearer secret") as url:
-                about = [one.about for one in of_running(Peer(url, "secret"), config(tmp_path), {})]
+                about = [finding.about for finding in of_running(Peer(url, "secret"), config(tmp_path), {})]
             assert about[0] == "collector"
             assert about[-1] == "proxies", nonsense
 

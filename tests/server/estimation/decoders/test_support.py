@@ -58,9 +58,11 @@ def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mec
     assert (gathered.trials == decoded.trials).all()
     for number, label in enumerate(labels_of(mechanism)):
         item = number if mechanism.size is not None else label.encode()
-        own = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
-        assert decoded.supporting[number] == sum(counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own))
-        covering = [cohort for cohort, cells in enumerate(own) if cells]
+        cells_of = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
+        assert decoded.supporting[number] == sum(
+            counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of)
+        )
+        covering = [cohort for cohort, cells in enumerate(cells_of) if cells]
         assert decoded.trials[number] == tally.reports[covering].sum()
 
 

@@ -230,9 +230,9 @@ def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -
         return points - 5.0
 
     bracket = np.full(5, 2.0), np.full(5, 8.0)
-    found = crossing(excess, np.array([4.0, 2.0, 8.0, 1.0, 9.0]), bracket, np.ones(5))
+    ends = crossing(excess, np.array([4.0, 2.0, 8.0, 1.0, 9.0]), bracket, np.ones(5))
     assert tried[0].tolist() == [4.0, 5.0, 5.0, 5.0, 5.0]
-    assert found == pytest.approx(5.0)
+    assert ends == pytest.approx(5.0)
     assert len(tried) <= 3  # a secant meets a straight line at once
 
 
@@ -243,8 +243,8 @@ def test_crossing_that_secants_miss_is_found_by_bisection() -> None:
     def excess(places_: np.ndarray, points: np.ndarray) -> np.ndarray:
         return np.where(points < places[places_], -1.0, 1e3)
 
-    found = crossing(excess, np.full(3, 5.0), (low, high), np.ones(3))
-    assert found == pytest.approx(places, abs=1e-7)
+    ends = crossing(excess, np.full(3, 5.0), (low, high), np.ones(3))
+    assert ends == pytest.approx(places, abs=1e-7)
 
 
 @pytest.mark.parametrize(("law", "for_ends", "for_counts"), [("rare", 5.0, 5.46), ("frequent", 3.98, 3.98)])
@@ -272,9 +272,9 @@ def test_few_secants_find_an_end_from_its_first_guess(
 
 
 def test_ends_that_rounding_puts_below_those_of_lesser_counts_are_lifted() -> None:
-    found = np.array([0.1, 0.3, 0.29, 0.28, 0.4, 0.2, 0.1])
-    _let_rise(found, np.array([9.0, 9, 9, 9, 9, 10, 11]))
-    assert found.tolist() == [0.1, 0.3, 0.3, 0.3, 0.4, 0.2, 0.1]
+    ends = np.array([0.1, 0.3, 0.29, 0.28, 0.4, 0.2, 0.1])
+    _let_rise(ends, np.array([9.0, 9, 9, 9, 9, 10, 11]))
+    assert ends.tolist() == [0.1, 0.3, 0.3, 0.3, 0.4, 0.2, 0.1]
 
 
 def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
@@ -283,9 +283,9 @@ def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
     terms = np.arange(seen, seen + 100)
     logs = -np.log1p(trials) - special.betaln(trials - terms + 1, terms + 1)
     exact = special.logsumexp(logs + terms * np.log(chance) + (trials - terms) * np.log1p(-chance))
-    found = _log_far_tail(np.array([seen]), np.array([trials]), np.array([chance]))[0]
+    ends = _log_far_tail(np.array([seen]), np.array([trials]), np.array([chance]))[0]
     assert exact < np.log(1e-300)
-    assert found == pytest.approx(exact, abs=1e-5)
+    assert ends == pytest.approx(exact, abs=1e-5)
 
 
 def test_the_degree_makes_a_polynomial_right_to_ten_digits() -> None:

@@ -39,9 +39,9 @@ PURE: list[Mechanism] = [
 def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
     """P[support = 0, 1, …] of a value with n_v holders among the users: Bin(n_v, p) + Bin(n - n_v, q)."""
     p, q = float(mechanism.p), float(mechanism.q)
-    own = stats.binom.pmf(np.arange(holders + 1), holders, p)
+    held = stats.binom.pmf(np.arange(holders + 1), holders, p)
     others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
-    return np.convolve(own, others)
+    return np.convolve(held, others)
 
 
 @cache
@@ -56,7 +56,7 @@ def of_every_support(mechanism: Mechanism, users: int, column: str) -> np.ndarra
 
     An estimate depends on the support of its own value alone, so that a tally holds as many as it has values.
     """
-    return np.concatenate([getattr(found, column) for found in _estimates(mechanism, users)])[: users + 1]
+    return np.concatenate([getattr(interval, column) for interval in _estimates(mechanism, users)])[: users + 1]
 
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
@@ -84,10 +84,10 @@ def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, 
     noise, anyone = law_of_noise(mechanism, users, holders), stats.binom(users, q + share[0] * (p - q)).pmf
     for law, sampled in ((noise, False), (anyone(np.arange(users + 1)), True)):
         exact = float(law @ (frequency - share[0]) ** 3)
-        found = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
-        assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
+        interval = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
+        assert interval == pytest.approx(exact, rel=1e-6, abs=1e-15)
         few = third_moment(mechanism, share, np.array([0, 1]), sampled=sampled)
-        assert few == pytest.approx(users**2 * found), "of none as of one"
+        assert few == pytest.approx(users**2 * interval), "of none as of one"
 
 
 def test_third_moment_of_the_noise_if_a_report_supports_only_some_values() -> None:
@@ -294,22 +294,22 @@ Z = NormalDist().inv_cdf(0.975)
 
 def test_both_fieller_ends_lie_z_errors_from_the_ratio() -> None:
     x, y, v_x, v_y, v_xy = 0.12, 0.4, 1e-3, 2e-3, 5e-4
-    found = fieller(x, y, v_x, v_y, v_xy, Z)
-    assert found.ratio == pytest.approx(0.3)
-    for r in (found.low, found.high):
+    interval = fieller(x, y, v_x, v_y, v_xy, Z)
+    assert interval.ratio == pytest.approx(0.3)
+    for r in (interval.low, interval.high):
         assert (x - r * y) ** 2 == pytest.approx(Z**2 * (v_x - 2 * r * v_xy + r**2 * v_y), rel=1e-9)
-    assert found.low < found.ratio < found.high
+    assert interval.low < interval.ratio < interval.high
 
 
 def test_a_denominator_that_may_be_zero_or_is_negative_gives_no_number() -> None:
-    found = fieller(np.array([0.1, 0.1]), np.array([0.05, -0.4]), 1e-3, 1e-3, 0.0, Z)
-    assert np.isnan(found).all()
+    interval = fieller(np.array([0.1, 0.1]), np.array([0.05, -0.4]), 1e-3, 1e-3, 0.0, Z)
+    assert np.isnan(interval).all()
 
 
 def test_fieller_ends_are_clipped_to_shares() -> None:
-    found = fieller(np.array([0.001, 0.399]), np.full(2, 0.4), 1e-3, 1e-3, 1e-4, Z)
-    assert found.low[0] == 0
-    assert found.high[1] == 1
+    interval = fieller(np.array([0.001, 0.399]), np.full(2, 0.4), 1e-3, 1e-3, 1e-4, Z)
+    assert interval.low[0] == 0
+    assert interval.high[1] == 1
 
 
 def test_ends_of_proportional_errors_are_numbers_although_rounding_makes_the_discriminant_negative() -> None:
@@ -321,16 +321,16 @@ def test_ends_of_proportional_errors_are_numbers_although_rounding_makes_the_dis
         0.0014424519675836178,
         0.0013709982288821435,
     )
-    found = fieller(x, y, v_x, v_y, v_xy, 1.96)
-    assert found.low == pytest.approx(x / y, abs=1e-7)
-    assert found.high == pytest.approx(x / y, abs=1e-7)
+    interval = fieller(x, y, v_x, v_y, v_xy, 1.96)
+    assert interval.low == pytest.approx(x / y, abs=1e-7)
+    assert interval.high == pytest.approx(x / y, abs=1e-7)
 
 
 def test_fieller_interval_covers_at_its_confidence() -> None:
     """Of 40,000 normal pairs, of which 95% are to be held; 0.0055 is 5 errors, of chance 6e-7."""
     covariance = np.array([[4e-4, 1.5e-4], [1.5e-4, 9e-4]])
     drawn = np.random.default_rng(7).multivariate_normal([0.2, 0.5], covariance, 40_000)
-    found = fieller(drawn[:, 0], drawn[:, 1], covariance[0, 0], covariance[1, 1], covariance[0, 1], Z)
-    held = (found.low <= 0.4) & (found.high >= 0.4)
-    assert not np.isnan(found.ratio).any()
+    interval = fieller(drawn[:, 0], drawn[:, 1], covariance[0, 0], covariance[1, 1], covariance[0, 1], Z)
+    held = (interval.low <= 0.4) & (interval.high >= 0.4)
+    assert not np.isnan(interval.ratio).any()
     assert held.mean() == pytest.approx(0.95, abs=0.0055)

@@ -89,7 +89,7 @@ def test_an_interval_is_from_the_first_point_that_may_to_the_last_that_must() ->
 
 
 def test_an_interval_that_reaches_an_end_is_an_edge() -> None:
-    assert [one.verdict for one in quantiles_of(TEN, TEN_CURVE, [0.03, 0.05, 0.97])] == ["edge", "ok", "edge"]
+    assert [quantile.verdict for quantile in quantiles_of(TEN, TEN_CURVE, [0.03, 0.05, 0.97])] == ["edge", "ok", "edge"]
     assert quantiles_of(TEN, TEN_CURVE, [0.97])[0].high == 9
 
 
@@ -98,8 +98,8 @@ def test_quantile_interval_over_half_of_the_range_is_too_few() -> None:
     assert quantiles_of(wide, TEN_CURVE, [0.5])[0].verdict == "too-few"
     assert quantiles_of(cuts([0.0, 0.0, 0.0, 0.6], [0.0, 1.0, 1.0, 1.0]), TEN_CURVE[:5], [0.5])[0].verdict == "too-few"
     nothing = cuts([0.0] * 9, [1.0] * 9)
-    assert {one.verdict for one in quantiles_of(nothing, TEN_CURVE)} == {"too-few"}
-    assert [one.share for one in quantiles_of(nothing, TEN_CURVE)] == list(QUANTILES)
+    assert {quantile.verdict for quantile in quantiles_of(nothing, TEN_CURVE)} == {"too-few"}
+    assert [quantile.share for quantile in quantiles_of(nothing, TEN_CURVE)] == list(QUANTILES)
 
 
 def test_the_point_is_in_the_interval() -> None:

@@ -58,7 +58,7 @@ def test_shares_below_points_are_unbiased(phases: int, steps: int) -> None:
     law = small_law(phases, steps)
     for people in ([0], [law.points - 1], [1, law.points // 2, law.points // 2]):
         cuts = law.cuts(expected_tally(law, people), 0.95)
-        below = [sum(one < cut for one in people) / len(people) for cut in range(law.points + 1)]
+        below = [sum(score < cut for score in people) / len(people) for cut in range(law.points + 1)]
         assert cuts.frequency == pytest.approx(below, abs=1e-12)
         assert (cuts.low <= cuts.high).all()
 

@@ -27,13 +27,13 @@ def test_no_report_says_nothing_and_one_hardly_more(phases: int, steps: int) -> 
     assert np.isnan(found.cuts.frequency[1:-1]).all()
     assert (found.cuts.low[1:-1] == 0).all()
     assert (found.cuts.high[1:-1] == 1).all()
-    assert {one.verdict for one in found.quantiles()} == {"too-few"}
+    assert {quantile.verdict for quantile in found.quantiles()} == {"too-few"}
     assert found.fit.curve == pytest.approx(np.full(steps * phases + 1, 1 / (steps * phases + 1)))
     tally = empty(phases, steps)
     tally.reports[0] = tally.counts[0, 0] = 1
     found = estimate_number(small_law(phases, steps), tally)
     assert found.mean.low == 0
-    assert all(one.high == steps * phases for one in found.quantiles())
+    assert all(quantile.high == steps * phases for quantile in found.quantiles())
     assert np.isfinite(found.fit.curve).all()
 
 

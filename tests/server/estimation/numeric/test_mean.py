@@ -76,8 +76,8 @@ def test_mean_of_no_report_or_one_has_a_wide_interval() -> None:
     assert (none.low, none.high, none.noise_low, none.noise_high) == (0, 1, 0, 1)
     counts = np.zeros((3, 3), dtype=np.int64)
     counts[1, 0] = 1
-    one = mean_of(law, Tally(counts.sum(axis=1), counts))
-    assert one.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
+    single = mean_of(law, Tally(counts.sum(axis=1), counts))
+    assert single.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
     many = mean_of(law, Tally(9 * counts.sum(axis=1), 9 * counts))  # all alike: their sample variance is 0
     assert many.standard_error == many.noise_error > 0
 
@@ -86,9 +86,10 @@ def test_mean_of_a_billion_reports_loses_no_digits() -> None:
     law = small_law(4, 2)
     few = expected_tally(law, [1, 4])
     scale = 10**9 // few.total
-    one, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
-    assert all_.estimate == pytest.approx(one.estimate, abs=1e-12)
-    squares, most = one.standard_error**2 * few.total**2, law.worst_variance + 1 / 4  # with one report of the worst
+    small, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
+    assert all_.estimate == pytest.approx(small.estimate, abs=1e-12)
+    # with one report of the worst variance
+    squares, most = small.standard_error**2 * few.total**2, law.worst_variance + 1 / 4
     expected = math.sqrt((squares - most) * scale + most) / (few.total * scale)
     assert all_.standard_error == pytest.approx(expected, rel=1e-9)
 
@@ -108,11 +109,11 @@ def test_means_are_weighed_by_their_precision() -> None:
     law = small_law(2, 2)
     first, second = mean_of(law, expected_tally(law, [0, 3])), mean_of(law, expected_tally(law, [1, 4] * 8))
     both = combined([first, second])
-    one, other = first.standard_error**-2, second.standard_error**-2
-    assert both.estimate == pytest.approx((one * first.estimate + other * second.estimate) / (one + other))
-    assert both.standard_error == pytest.approx((one + other) ** -0.5)
+    precision, other = first.standard_error**-2, second.standard_error**-2
+    assert both.estimate == pytest.approx((precision * first.estimate + other * second.estimate) / (precision + other))
+    assert both.standard_error == pytest.approx((precision + other) ** -0.5)
     assert both.reports == first.reports + second.reports
-    weights = np.array([one, other]) / (one + other)
+    weights = np.array([precision, other]) / (precision + other)
     assert both.noise_error == pytest.approx(np.hypot(*(weights * [first.noise_error, second.noise_error])))
     nothing = mean_of(law, Tally(np.zeros(2, dtype=np.int64), np.zeros((2, 3), dtype=np.int64)))
     assert combined([nothing, first]).estimate == first.estimate

@@ -24,15 +24,15 @@ def alone(base: np.ndarray) -> Pooling:
 
 def test_bounds_hold_as_often_as_they_say() -> None:
     """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
-    asked = np.array([12, 9])
+    trials = np.array([12, 9])
     counts = np.array([(one, other) for one in range(13) for other in range(10)])
-    found = [pooled_bounds(seen, asked, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
+    found = [pooled_bounds(seen, trials, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
     low, high = (np.array([ends[side] for ends in found]) for side in (0, 1))
     missed = []
     for first in np.linspace(0, 1, 21):
         for second in np.linspace(first, 1, 11):
             shares = np.array([first, second])
-            chance = np.prod(stats.binom.pmf(counts, asked, BASE + GAP * shares), axis=1)
+            chance = np.prod(stats.binom.pmf(counts, trials, BASE + GAP * shares), axis=1)
             missed += [chance @ (low > shares + 1e-12), chance @ (high < shares - 1e-12)]
     assert np.max(missed) <= 0.1 + 1e-12
     assert np.max(missed) > 0.03  # the bounds are not trivial
@@ -40,15 +40,15 @@ def test_bounds_hold_as_often_as_they_say() -> None:
 
 def test_a_bound_is_that_of_the_tightest_window() -> None:
     rng = np.random.default_rng(2)
-    asked = rng.integers(50, 400, 40)
+    trials = rng.integers(50, 400, 40)
     base = np.repeat([BASE / 2, BASE], 20)
     shares = np.sort(rng.beta(0.5, 0.5, 40))
-    seen = rng.binomial(asked, base + GAP * shares)
-    low, high = pooled_bounds(seen, asked, alone(base), WIDTHS, 0.05)
-    assert high == pytest.approx([tightest(seen, asked, base, cut) for cut in range(40)], abs=0.003)
+    seen = rng.binomial(trials, base + GAP * shares)
+    low, high = pooled_bounds(seen, trials, alone(base), WIDTHS, 0.05)
+    assert high == pytest.approx([tightest(seen, trials, base, cut) for cut in range(40)], abs=0.003)
     opposite = 1 - GAP - base[::-1]
-    failed = (asked - seen)[::-1]
-    from_above = [1 - tightest(failed, asked[::-1], opposite, cut) for cut in range(40)]
+    failed = (trials - seen)[::-1]
+    from_above = [1 - tightest(failed, trials[::-1], opposite, cut) for cut in range(40)]
     assert low == pytest.approx(from_above[::-1], abs=0.003)
 
 
@@ -92,12 +92,12 @@ def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbo
 
 
 def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
-    asked, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
+    trials, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
     law = alone(np.full(4, BASE))
-    once, again = (pooled_bounds(seen, asked, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
+    once, again = (pooled_bounds(seen, trials, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
     assert (again[0] < once[0]).all()
     assert (again[1] > once[1]).all()
-    low, high = pooled_bounds(0 * seen, 0 * asked, law._replace(repeats=10.0), (1, 2, 4), 0.05)
+    low, high = pooled_bounds(0 * seen, 0 * trials, law._replace(repeats=10.0), (1, 2, 4), 0.05)
     assert (low == 0).all()
     assert (high == 1).all()
 

@@ -14,15 +14,15 @@ SKETCH = ProjectiveSketch.calibrate(None, 2.0, buckets=64)
 def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
     rng = np.random.default_rng(2)
     people = [zipf([f"v{place}" for place in range(40)], 5000, rng) for _ in range(150)]
-    found = [Rows.of(SKETCH, tally_of(SKETCH, rows, rng), range(2)) for rows in people]
-    seen = np.var([rows.share for rows in found], axis=0)
+    surveys = [Rows.of(SKETCH, tally_of(SKETCH, rows, rng), range(2)) for rows in people]
+    seen = np.var([rows.share for rows in surveys], axis=0)
     weights = np.arange(1.0, 41) ** -1.1
     truth = np.zeros((2, 64))
     for row in range(2):
         for place, weight in enumerate(weights / weights.sum()):
             truth[row, SKETCH.bucket(b"v%d" % place, row)] += weight
-    variance = found[0].variance(truth)
-    assert np.abs(np.mean([rows.share for rows in found], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
+    variance = surveys[0].variance(truth)
+    assert np.abs(np.mean([rows.share for rows in surveys], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
     # The mean of 128 ratios, each of a variance of 150 draws, has a standard deviation of 0.0103.
     assert abs(float((seen / variance).mean()) - 1) < 0.06
 
@@ -31,8 +31,8 @@ def test_concentration_estimate_is_the_sum_of_squared_shares() -> None:
     rng = np.random.default_rng(3)
     sketch = ProjectiveSketch.calibrate(None, 2.0, buckets=4096)
     people = zipf([f"v{place}" for place in range(500)], 200_000, rng)
-    found = [Rows.of(sketch, tally_of(sketch, people, rng), range(2)).concentration for _ in range(12)]
-    assert abs(float(np.mean(found)) - float(np.square(people.shares).sum())) < 0.01
+    surveys = [Rows.of(sketch, tally_of(sketch, people, rng), range(2)).concentration for _ in range(12)]
+    assert abs(float(np.mean(surveys)) - float(np.square(people.shares).sum())) < 0.01
 
 
 def test_row_without_reports_has_no_concentration() -> None:

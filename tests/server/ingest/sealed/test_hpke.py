@@ -167,9 +167,9 @@ def test_nobody_can_change_a_bit_of_a_sealed_row_so_that_it_still_opens(suite: s
 
     The last bit of a key of X25519 changes nothing in the exchange itself (RFC 7748, section 5); but it is hashed.
     """
-    one = drawn(suite)
-    opened, info = opener(one.public, one.private), pool(THEME).info
-    sealed = seal(b"\x01", one.public, pool(THEME))
+    key = drawn(suite)
+    opened, info = opener(key.public, key.private), pool(THEME).info
+    sealed = seal(b"\x01", key.public, pool(THEME))
     assert opened(sealed, info) == b"\x01"
     step = 1 if suite == "x25519" else 7  # which is prime to 8: bits at every place within a byte, in every part
     for bit in {*range(0, 8 * len(sealed), step), 8 * (len(sealed) - len(b"\x01") - 16) - 1, 8 * len(sealed) - 1}:

@@ -74,7 +74,7 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
 def test_two_processes_that_add_a_key_at_once_both_succeed(path: Path) -> None:
     keys = [drawn() for _ in range(8)]
     at_once(lambda key: KeyFile(path).change(lambda now: [*now, key]), *keys)
-    assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
+    assert {key_pair.public for key_pair in KeyFile(path).read()} == {key_pair.public for key_pair in keys}
 
 
 def test_keyring_reloads_its_file_when_it_changes(path: Path) -> None:

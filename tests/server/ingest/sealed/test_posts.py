@@ -120,8 +120,8 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
         apps = [create_app(config(path)) for _ in range(2)]
 
         def close() -> None:
-            for one in apps:
-                collector_of(one).close()
+            for each in apps:
+                collector_of(each).close()
 
         closed.callback(close)
         for rows, number, restarted, valid in bodies:
@@ -375,14 +375,14 @@ def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(key: SecretKey
 
 
 def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None:
-    one, other = drawn(), drawn("xwing")
-    asked = {**METRICS, "theme": replace(THEME, seal=one.public), "layout": replace(LAYOUT, seal=one.public)}
-    app = create_app(config(tmp_path, metrics=asked, rows_limit=99, body_limit=5000))
+    key, other = drawn(), drawn("xwing")
+    configured = {**METRICS, "theme": replace(THEME, seal=key.public), "layout": replace(LAYOUT, seal=key.public)}
+    app = create_app(config(tmp_path, metrics=configured, rows_limit=99, body_limit=5000))
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         limits = {"batch_limit": 99, "body_limit": 5000}
         assert client.get("/v1/sealed").json == {"pools": [], **limits}
-        keep(tmp_path / "seal-keys.json", one, drawn(), other)
+        keep(tmp_path / "seal-keys.json", key, drawn(), other)
         answer = client.get("/v1/sealed").json
         assert answer is not None
         assert LAYOUT.strata is not None
@@ -400,7 +400,7 @@ def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None
         collector.store.definitions.disable("layout", None, TODAY)
         listing = client.get("/v1/sealed").json
         assert listing is not None
-        assert {one["pool"] for one in listing["pools"]} == {digests[0]}
+        assert {entry["pool"] for entry in listing["pools"]} == {digests[0]}
         (tmp_path / "seal-keys.json").chmod(0o640)
         assert problem(client.get("/v1/sealed")) == (503, "unavailable")
 

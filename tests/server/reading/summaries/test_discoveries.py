@@ -26,10 +26,10 @@ def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
     rows = DISCOVERIES.table(SURVEY, Query()).rows()
     assert [row["value"] for row in rows[:2]] == ["a.b", "dd"]
     shares = {"a.b": 0.4, "dd": 0.25, "": 0.15, "…": 0.2}  # neither can be spelled: "too long" has letters that are not
-    found = {row["value"]: row for row in rows}
-    assert set(shares) <= set(found)
+    by_value = {row["value"]: row for row in rows}
+    assert set(shares) <= set(by_value)
     for value, share in shares.items():
-        row = found[value]
+        row = by_value[value]
         assert list(row) == names_of(COLUMNS)
         assert abs(row["frequency"] - share) < 6 * row["standard_error"]
         assert row["low"] < row["frequency"] < row["high"]

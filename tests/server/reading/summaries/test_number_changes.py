@@ -162,7 +162,7 @@ def reports_of(number: Metric, people: list[tuple[int, int, int]], rng: np.rando
     return Tally(counts.sum(axis=1), counts)
 
 
-@pytest.mark.parametrize(("metric", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
+@pytest.mark.parametrize(("number", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
 def test_the_same_people_reporting_again_are_no_drift(number: Metric, crowds: int) -> None:
     """Other people each day; the same on all days; the same on the first half, and others on the second."""
     runs, rng, shares = 40, np.random.default_rng(11), hill(number, 0.5, 2)

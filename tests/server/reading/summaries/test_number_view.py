@@ -43,20 +43,20 @@ def numbers_of(points: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
-def test_drawings_stay_in_their_frame(one: Metric) -> None:
+def test_drawings_stay_in_their_frame(metric: Metric) -> None:
     for reports in (1, 10**4, 10**9):
-        shown = view_of(one, reports)
+        shown = view_of(metric, reports)
         for points in (shown.curve, shown.band):
-            found = numbers_of(points)
-            assert (found >= 0).all(), reports
-            assert (found <= [600, 80]).all(), reports
+            coordinates = numbers_of(points)
+            assert (coordinates >= 0).all(), reports
+            assert (coordinates <= [600, 80]).all(), reports
         assert (np.diff(numbers_of(shown.curve)[:, 1]) <= 0).all()  # the curve rises
         assert sum(bar.share for bar in shown.bars) == pytest.approx(1)
         assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
-        assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
+        assert len(shown.bars) == min(20, (metric.mechanism.size or 0) - 1)
         assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
         assert [mark.name for mark in shown.marks] == ["median", "95th percentile"]
-        ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+        ends = metric.question.low, metric.question.high  # type: ignore[attr-defined]
         labels = shown.ticks(4)
         assert len(labels) == 5
         assert "" not in labels or len(labels[-1]) > 5  # those that would overlap on a phone are left out
@@ -100,16 +100,16 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "for a mean within 1% of the range" in front
     assert "geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
-    one = client.get("/m/one").text
-    assert "1 report: too few to say anything." in one
-    assert "over days" not in one
+    single = client.get("/m/one").text
+    assert "1 report: too few to say anything." in single
+    assert "over days" not in single
     day = client.get("/m/day").text
     assert "The mean is geometric" in day
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "median", "95th percentile")] == [True] * 3
     assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
-    for page in (one, day, days):
+    for page in (single, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
 

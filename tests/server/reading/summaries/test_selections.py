@@ -85,8 +85,9 @@ def test_flat_rows_are_values_and_pairs() -> None:
 
 
 def test_simultaneous_intervals_of_pairs_are_wider() -> None:
-    each, together = (table_of(20_000, one).whole()["pairs"] for one in (False, True))
+    each, together = (table_of(20_000, simultaneous).whole()["pairs"] for simultaneous in (False, True))
     assert all(
-        wide["low"] < one["low"] and one["high"] < wide["high"] for wide, one in zip(together, each, strict=True)
+        wide["low"] < narrow["low"] and narrow["high"] < wide["high"]
+        for wide, narrow in zip(together, each, strict=True)
     )
     assert [row["share"] for row in each] == [row["share"] for row in together]

@@ -98,7 +98,7 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
 
 
 def shown(*rows: dict[str, Any]) -> SharesView:
-    table = Table({"reports": 100, "confidence": 0.95}, {name: [one[name] for one in rows] for name in rows[0]})
+    table = Table({"reports": 100, "confidence": 0.95}, {name: [row[name] for row in rows] for name in rows[0]})
     return SharesView(THEME, table, PageRequest("", 1, 10))
 
 
