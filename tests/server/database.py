@@ -49,7 +49,7 @@ def full_disk(url: str) -> Iterator[None]:
     """Within the block no connection of this process can make a SQLite database grow."""
     path = str(database_url(url).database)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("VACUUM")  # nor is there room inside
+        other.execute("VACUUM")  # and the file has no free pages
     limited: list[Any] = []
 
     def limit(connection: sqlalchemy.Connection) -> None:

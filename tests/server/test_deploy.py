@@ -138,7 +138,7 @@ statuses = []
 threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
 gauges = set()
-for _ in range(10):  # whichever worker answers
+for _ in range(10):  # each request may reach another worker
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
@@ -157,7 +157,7 @@ print(sorted(set(statuses)), process.wait(60), *gauges, sep="\\n")
     )
     statuses, code, *gauges = ended.stdout.splitlines()
     assert (statuses, code) == ("[202]", "0"), ended.stderr
-    assert sorted(gauges) == [  # of all workers together, whichever worker answers
+    assert sorted(gauges) == [  # every worker reports the sums of all workers
         "dither_batch_ids 20",
         f'dither_build_info{{database="sqlite {sqlite3.sqlite_version.partition(".")[0]}',
         "dither_database_up 1",

@@ -58,7 +58,7 @@ def test_collector_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
 
 
 def test_chunked_bodies_are_read_and_large_ones_refused_unread(tmp_path: Path) -> None:
-    """Chunked bodies are read to their end, and what is too large is refused before it is."""
+    """Chunked bodies are read to their end; one that is too large is refused before that."""
     with running(tmp_path) as (url, process):
         body = batch().encode()
         with closing(connect(url)) as connection:
@@ -274,7 +274,7 @@ def test_sender_of_a_report_is_written_nowhere(tmp_path: Path) -> None:
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE)
     held = while_it_runs + b"".join(disk(tmp_path)) + (output + errors).encode()
-    assert THEME.version.encode() in held  # what is there is found
+    assert THEME.version.encode() in held  # the search finds bytes that are there
     assert tally(tmp_path, THEME).total == 60
     for content in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
         assert content not in held, content

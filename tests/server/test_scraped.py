@@ -56,7 +56,7 @@ def answered(port: int, query: str) -> list[Any]:
     """Return the first answer of Prometheus that is not empty."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        time.sleep(0.1)  # it says to nobody when it has asked
+        time.sleep(0.1)  # Prometheus signals no scrape
         with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
             try:
                 connection.request("GET", f"/api/v1/query?{urlencode({'query': query})}")

@@ -68,7 +68,7 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
     assert combination is not None
     assert (combination["reports"], combination["confidence"]) == (1300, 0.9)
     assert sorted(combination["versions"]) == sorted([THEME.version, FORMER.version])
-    assert {row["value"] for row in combination["values"]} == {"dark", "light", "other"}  # that both list
+    assert {row["value"] for row in combination["values"]} == {"dark", "light", "other"}  # both list these
     each = {}
     for version in combination["versions"]:
         answer = client.get(f"/v1/metrics/theme/estimate?version={version}").json

@@ -130,7 +130,7 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     for reports in (300, 30_000):
         law = stats.binom.pmf(np.arange(reports + 1), reports, q + 0.02 * (p - q))
         likely = np.flatnonzero(law > 1e-6)
-        likely = likely if reports == 300 else likely[::20]  # a twentieth of them tells the law as well
+        likely = likely if reports == 300 else likely[::20]  # a twentieth of them is enough to compute the law
         laws.append(law[likely] / law[likely].sum())
         tallies = (Tally(np.array([reports]), np.array([[0, seen, 0, reports - seen]])) for seen in likely)
         sides.append([answer(RARE, tally, (DAY, DAY)) for tally in tallies])

@@ -166,7 +166,7 @@ def test_rounded_losses_never_have_a_lighter_upper_tail(ratio: Fraction, reports
     for lies in range(reports, -1, -1):
         place = (found.top - (reports - 2 * lies) * loss) / found.step
         bound = Fraction(found.beyond + sum(found.masses[: max(0, int(place) + 1)]), 10**digits)
-        assert bound >= chance  # that at most so many lie
+        assert bound >= chance  # of at most ``lies`` lies
         assert bound <= chance + Fraction(4 + reports * 2, 10**digits)
         chance -= math.comb(reports, lies) * ratio ** (reports - lies) / (1 + ratio) ** reports
     assert chance == 0

@@ -140,7 +140,7 @@ def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
 
 @pytest.mark.parametrize("days", [[5, 5], [7, 3]], ids=str)
 def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: list[int]) -> None:
-    """One memoised crowd, or one after another: neither what they share nor its end passes for drift.
+    """One memoised crowd, or one after another: neither shared errors nor the end of a crowd is flagged.
 
     Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
     """
@@ -181,7 +181,7 @@ def test_slope_of_a_trend_is_that_of_least_squares() -> None:
     p, q = float(mechanism.p), float(mechanism.q)
     supported = q + float(yes.mean()) * (p - q)
     error = (supported * (1 - supported) / PEOPLE) ** 0.5 / (p - q) / np.sqrt(17.5)
-    assert error < (answer["values"][1]["slope_error"] or 0) < 1.2 * error  # what may be shared adds a little
+    assert error < (answer["values"][1]["slope_error"] or 0) < 1.2 * error  # shared people may add a little
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:

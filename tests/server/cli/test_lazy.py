@@ -33,7 +33,7 @@ if hasattr(commands, "__path__"):
     importlib.import_module(f"{commands.__name__}.main")  # what all of them import
 for arguments in json.loads(sys.argv[2]):
     ours, theirs = os.pipe()
-    if os.fork() == 0:  # of an interpreter that has imported no command yet
+    if os.fork() == 0:  # a fork of an interpreter that has imported no command yet
         os.close(ours)
         answer(sys.argv[1], arguments, theirs)
         sys.exit()

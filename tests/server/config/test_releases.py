@@ -25,7 +25,7 @@ def test_releases_from_tables_and_text_are_sorted_oldest_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "wrong"),
+    ("setting", "wrong"),
     [
         (3, "not a list"),
         ([3], "releases[0]: not a day with a name"),

@@ -1,4 +1,4 @@
-"""The pages: what they say, that nothing in them runs, and what is left out of many."""
+"""The pages: their text, that no script runs in them, and the paging of many values."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClien
     assert read.count("a", href="/v1/metrics/theme/trend") == 1
     assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
     assert "none is listed to look for" in reader.get("/m/open").text
-    assert "<polyline" not in reader.get("/m/mobile").text  # one day is no course
+    assert "<polyline" not in reader.get("/m/mobile").text  # a single day is not drawn as a curve
     assert "No reports yet" in reader.get("/m/version").text
 
 
@@ -137,7 +137,7 @@ def test_page_says_that_reports_are_odd_and_that_a_metric_is_disabled(app: Flask
     assert "If 1% of these reports\n(24) were forged" in page
     assert "Integrity check passed (1 test; false alarms: 1 in 1,000)." in page
     store = collector_of(app).store
-    store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports say the same: no noise does
+    store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports agree, which noise cannot do
     store.definitions.disable("theme", None, TODAY)
     for path in ("/", "/m/theme"):
         page = client.get(path).text
@@ -171,4 +171,4 @@ def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient)
                 "The last fold began at 2026-11-20 14:05 UTC; reports received less than 300 seconds before it are not"
                 in app.test_client().get(path).text
             )
-            assert "olded up to" not in reader.get(path).text  # this one counts by itself
+            assert "olded up to" not in reader.get(path).text  # this collector counts without a spool

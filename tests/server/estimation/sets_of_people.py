@@ -67,7 +67,7 @@ def response_tally(mechanism: SetResponse, people: People, reports: int, rng: np
 
 
 def privset_tally(mechanism: PrivSet, sets: Booleans, rng: np.random.Generator) -> Tally:
-    """Return the tally of a report of each set: a mixture of any subset, and of one that meets what the set marks."""
+    """Return the tally of a report of each set: a mixture of a uniform subset and one that meets the set's marks."""
     count, size, most, r = len(sets), mechanism.size, mechanism.at_most, mechanism.subset
     dummies = np.arange(most) < (most - sets.sum(axis=1))[:, np.newaxis]
     marks = np.concatenate([sets, dummies], axis=1)

@@ -74,7 +74,7 @@ def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
     assert answer.frequency.tolist() == pytest.approx([1.3, -0.3])
     assert (answer.low[1], answer.noise_low[1]) == (0, 0)
     error = (0.25 * 0.75 / 1000) ** 0.5 / 0.5
-    assert 0 < answer.high[1] < 0.15 * error  # 11 standard errors below 0: of such an estimate too it is no point
+    assert 0 < answer.high[1] < 0.15 * error  # 11 standard errors below 0; the interval still has a width
     assert answer.consistent.tolist() == pytest.approx([1.0, 0.0])
     assert answer.standard_error == pytest.approx([error, error])  # those of shares of 1 and of 0
 

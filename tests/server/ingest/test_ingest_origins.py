@@ -26,7 +26,7 @@ SHARED = {"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary"
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
-    """An app that takes reports of the pages of two origins, and of everyone who is no page."""
+    """An app that accepts reports from pages of two origins and from any client that is not a page."""
     listed, open_to = Origins((APP, "http://localhost:3000")), frozenset({Role.REPORT, Role.READ})
     app = create_app(config(tmp_path, origins=listed, open=open_to, body_limit=20_000, rows_limit=1000))
     yield app

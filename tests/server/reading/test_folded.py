@@ -21,7 +21,7 @@ def test_answers_and_commands_say_how_far_the_last_fold_has_come(
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     store = collector_of(app).store
     store.commit([upload()], TODAY, b"s" * 16)
-    store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))  # one that has not ended
+    store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))  # this run has not ended
     paths = [ESTIMATE, f"{ESTIMATE}?values=dark", "/v1/metrics"]
     assert not [path for path in paths if "folded_up_to" in client.get(path).text]
     assert "folded" not in invoke(tmp_path, "estimate", "theme").stdout

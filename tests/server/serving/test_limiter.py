@@ -110,7 +110,7 @@ def test_the_oldest_connection_that_holds_bytes_gives_way_when_all_hold_too_many
     assert limiter.hold(last, 401)
     assert [peer.ends for peer in peers] == [[], ["cut"], ["cut"], [], []]
     assert limiter.held == 300 + 401
-    assert not limiter.hold(last, 701)  # the one that is served does not give way, nor the one that asks
+    assert not limiter.hold(last, 701)  # neither the connection in work nor the one that asks gives way
     assert limiter.hold(last, 700)
     for peer in peers:
         limiter.remove(peer)

@@ -1,4 +1,4 @@
-"""Readings of the database, the spool and folds: how often they are made, and what stands in for one that fails."""
+"""Readings of the database, the spool and folds: how often they are made, and the value that replaces a failed one."""
 
 import logging
 import threading

@@ -62,7 +62,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
         under_way, left = threading.Event(), list[bytes]()
         load = threading.Thread(target=lambda: left.extend(send(address, bodies[200:], 100, under_way)))
         load.start()
-        assert under_way.wait(PATIENCE)  # these 300 are acknowledged, and more are on their way
+        assert under_way.wait(PATIENCE)  # these 300 are acknowledged, and more are being sent
         run("-m", "dither_server", "backup", str(saved), check=True, env=environment(tmp_path))
         load.join(3 * PATIENCE)
         assert left == []
@@ -75,7 +75,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
     assert invoke(new, "restore", saved).exit_code == 0
     held = tally(new, THEME).total
     assert 300 <= held <= 500
-    with running(new) as (address, process):  # devices send again what they may: each still counts once
+    with running(new) as (address, process):  # devices retry as long as they may: each batch still counts once
         assert send(address, bodies[:200], 200, threading.Event()) == []
         assert tally(new, THEME).total == held
         assert send(address, bodies, 500, threading.Event()) == []

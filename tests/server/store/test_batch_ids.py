@@ -207,7 +207,7 @@ def test_no_batch_counts_twice_under_any_clock_while_devices_retry(url: str, clo
 
 
 def test_machines_that_pass_midnight_one_by_one_open_each_day_once(url: str) -> None:
-    """A clock that is a day behind adds to the current day; one that is farther behind or ahead opens its own."""
+    """A clock that is a day behind adds to the current day; one that is further off opens a day of its own."""
     with closing(opened(url)) as one, closing(opened(url)) as other:
         sent = some(20)
         for number, batch in enumerate(sent):

@@ -119,7 +119,7 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
         store.folds.add(OTHER, 1, part, SUMS)
     store.folds.add(RUN, 1, part, SUMS)
     store.folds.finish(RUN)
-    assert store.folds.add(RUN, 2, part, SUMS) is False  # as one that lost its lock would
+    assert store.folds.add(RUN, 2, part, SUMS) is False  # as a fold that lost its lock would do
     store.folds.forget(TODAY)
     assert store.folds.add(RUN, 1, part, SUMS) is False
     assert store.tally(THEME).total == 4

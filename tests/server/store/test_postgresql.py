@@ -130,7 +130,7 @@ def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tupl
                     try:
                         outcomes.extend(store.commit(group, TODAY, bytes([turn]) * 16))
                         break
-                    except StoreError as error:  # raced too often; a device or relay would come again
+                    except StoreError as error:  # it lost the race too often; a device or relay would retry
                         troubles.append(str(error))
 
     at_once(write, *range(4))

@@ -233,7 +233,7 @@ def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
     today[0] = TODAY
     keeper.look()
     assert filled.tally(THEME).total == 33
-    today[0] += timedelta(days=3650)  # and one that stays is believed, as after a long silence
+    today[0] += timedelta(days=3650)  # a clock that stays ahead is believed, as after a long silence
     keeper.look()
     today[0] += timedelta(days=1)
     keeper.look()

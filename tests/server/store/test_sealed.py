@@ -60,7 +60,7 @@ def test_each_row_counts_once_in_whichever_batch_it_comes(store: Store) -> None:
     assert store.commit([mixed, both, mixed], TODAY, OTHER) == [COUNTED] * 3
     assert store.commit([both, joined(both, mixed)], YESTERDAY, SHARD) == [COUNTED] * 2
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, first.rows + other.rows + more.rows))
-    assert store.sealed(THEME) == Sealed(3, 9, 30, 2 + 6)  # those that were counted before hide nobody
+    assert store.sealed(THEME) == Sealed(3, 9, 30, 2 + 6)  # rows that were counted before hide nobody
 
 
 def joined(*uploads: Upload) -> Upload:

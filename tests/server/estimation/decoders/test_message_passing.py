@@ -1,4 +1,4 @@
-"""Decoding more candidates than can be fitted together: what is found, how surely, and what is left."""
+"""Decoding more candidates than can be fitted together: selection, intervals and the consistent fit."""
 
 import numpy as np
 import pytest
@@ -159,7 +159,7 @@ def test_slab_is_learnt_from_the_scores() -> None:
     assert likely[3:5] == pytest.approx([3.7, 4.0], abs=0.3)
     assert (np.diff(likely) >= 0).all()
     assert slab.medians_of(seen) == pytest.approx(likely, abs=0.02)
-    # Seen four times as surely, what is seen at 12 of its own errors is at 3 of the others'.
+    # With a quarter of the others' error, 12 errors of a candidate are 3 of the others'.
     assert slab.medians_of(np.array([2.0, 6.0]), np.array([2.0, 0.5])) == pytest.approx([2.0, 7.0], abs=0.7)
 
 

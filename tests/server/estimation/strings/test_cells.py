@@ -54,8 +54,8 @@ def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
 
 def test_string_supported_by_one_row_only_is_scored_by_the_other_row() -> None:
     share = np.zeros((2, BUCKETS))
-    share[:, 3] = 0.5  # one that is held
-    share[0, 7] = 0.5  # a bucket that a frequent one fills
+    share[:, 3] = 0.5  # a string that people hold
+    share[0, 7] = 0.5  # a bucket that a frequent string fills
     rows = Rows(share, np.array([500_000, 500_000]), 0.5, 0.25)
     read = (
         Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).with_each(np.array([[3, 7], [3, 9]], dtype=np.uint16))

@@ -108,7 +108,7 @@ _BODIES = st.lists(
 @given(bodies=_BODIES)
 @settings(max_examples=6, deadline=None, derandomize=True)
 def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[int], int, bool, str]]) -> None:
-    """Rows 0 to 4 are sealed for key a, 5 to 9 for key b, 10 is no report of a device, and 11 opens for nobody."""
+    """Rows 0 to 4 are sealed for key a, 5 to 9 for key b, 10 is not a valid report, and 11 opens with no key."""
     keys = {"a": drawn(), "b": drawn()}
     plain = split(THEME, rows_of(THEME, 10))
     sealed = [seal(row, keys["ab"[place // 5]].public, pool(THEME)) for place, row in enumerate(plain)]
@@ -390,7 +390,7 @@ def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None
         assert answer == {
             "pools": [
                 {"pool": digest, "suite": suite, "length": 1 + SUITES[suite].overhead}
-                for digest in sorted(digests)  # so that the order tells nothing either
+                for digest in sorted(digests)  # so that the order reveals nothing either
                 for suite in ("x25519", "xwing")
             ],
             **limits,

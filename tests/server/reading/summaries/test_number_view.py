@@ -42,7 +42,7 @@ def numbers_of(points: str) -> np.ndarray:
     return np.array([[float(number) for number in pair.split(",")] for pair in points.split()])
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
+@pytest.mark.parametrize("metric", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
 def test_drawings_stay_in_their_frame(metric: Metric) -> None:
     for reports in (1, 10**4, 10**9):
         shown = view_of(metric, reports)
