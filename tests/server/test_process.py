@@ -127,7 +127,7 @@ def test_collector_that_is_asked_to_end_cuts_peers_that_do_not_read(tmp_path: Pa
     assert [line.split(":")[0] for line in errors.splitlines()] == ["wide"]  # no request is reported as failed
 
 
-def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> None:
+def test_device_that_hangs_up_does_not_disturb_the_others(tmp_path: Path) -> None:
     with running(tmp_path) as (url, process):
         address = (urlsplit(url).hostname, urlsplit(url).port)
         body = batch().encode()

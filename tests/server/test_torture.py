@@ -65,7 +65,7 @@ def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) ->
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
 @pytest.mark.slow  # 20 starts; sealed/test_posts.py has two collectors of one database
-def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
+def test_two_relays_and_two_collectors_on_one_database_count_once(tmp_path: Path) -> None:
     """Of the 60 reports whose key is retired, each shows at a relay: unread, or kept."""
     lost = several(tmp_path, 1)
     assert lost.counted == 60 + 60 + 60 + 120
@@ -116,7 +116,7 @@ def test_peers_that_reset_do_not_fill_the_log(name: str, tmp_path: Path) -> None
     assert hostile_peers.lines_of_resets(name, tmp_path, 1.0) < 20
 
 
-def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
+def test_collector_answers_503_while_its_database_is_locked(tmp_path: Path) -> None:
     seen, _ = locked(tmp_path, 0.2, lock_wait=0.05)
     assert seen[503] > 0
 
@@ -158,7 +158,7 @@ def until(url: str, status: int) -> None:
 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
-def test_a_process_whose_disk_is_full(tmp_path: Path) -> None:
+def test_collector_on_a_full_disk_answers_503_and_keeps_acknowledged_reports(tmp_path: Path) -> None:
     seen, acknowledged = full_disk(tmp_path, free=700)
     assert seen[503] > 0
     assert acknowledged > 0
@@ -227,7 +227,7 @@ def test_deliveries_in_any_order_count_once(examples: int) -> None:
     run_state_machine_as_test(Retries, settings=limits)
 
 
-def test_a_network_that_cuts_doubles_and_a_collector_that_dies() -> None:
+def test_reports_count_once_over_a_failing_network_and_a_killed_collector() -> None:
     machine = Deliveries()
     try:
         for number, cut in enumerate(Cut):

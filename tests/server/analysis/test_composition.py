@@ -173,7 +173,7 @@ def test_rounded_losses_never_have_a_lighter_upper_tail(ratio: Fraction, reports
 
 
 @pytest.mark.parametrize(("epsilon", "reports"), [("0.001", 10**6), ("0.5", 10**8)])
-def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: int) -> None:
+def test_truncated_tails_of_losses_are_accounted_for(epsilon: str, reports: int) -> None:
     """The bound is a number of losses times the greatest that any of them can be, and so far above the truth."""
     loss, digits = Fraction(epsilon), 8
     found = _binomial(loss, reports, digits)
@@ -284,7 +284,7 @@ def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, na
         Part(Fraction(epsilon), reports, Fraction(delta))
 
 
-def test_limits_of_parts_and_of_delta_are_taken() -> None:
+def test_parts_and_delta_at_their_limits_are_accepted() -> None:
     for epsilon, reports, delta in (("1e-30", 1, "0"), ("10000", 10**9, "0"), ("0", 1, "0.999999")):
         Part(Fraction(epsilon), reports, Fraction(delta))
     part = Part(Fraction(1))

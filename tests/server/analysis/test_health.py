@@ -224,7 +224,7 @@ def test_test_of_spare_symbols_takes_the_p_value_of_the_oddest(name: str) -> Non
         assert found["spare"] < 1 or bound == 100, "one of two tallies is odd"
 
 
-def test_tail_of_a_count_is_that_of_the_binomial_law() -> None:
+def test_tail_of_a_count_matches_the_binomial_law() -> None:
     counts, trials = np.array([0.0, 3.0, 99.0, 100.0, 0.0]), np.array([100.0, 100.0, 100.0, 100.0, 0.0])
     for probability in (0.01, 0.5, 0.99):
         expected = stats.binom.cdf(counts, trials, probability)

@@ -66,7 +66,7 @@ def test_gains_of_one_target_are_those_of_the_paper() -> None:
     [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
     ids=lambda mechanism: mechanism.name,
 )
-def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mechanism) -> None:
+def test_forged_reports_of_one_cohort_make_an_absent_value_appear_at_the_stated_number(mechanism: Mechanism) -> None:
     """The stated number of forged reports is right to 6% beside a million honest ones if all are of one cohort."""
     law = np.array([np.array(mechanism.cell_law(0, cohort), dtype=float) for cohort in range(mechanism.cohorts)])
     each = 10**6 // mechanism.cohorts

@@ -98,7 +98,7 @@ def test_raked_shares_have_all_margins_and_the_odds_ratio_of_the_reports() -> No
     assert shares.sum() == pytest.approx(1)
 
 
-def test_joint_shares_are_taken_as_they_are() -> None:
+def test_joint_shares_of_the_population_are_used_unchanged() -> None:
     cells = {"linux/stable": 0.1, "linux/beta": 0.1, "windows/stable": 0.5, "windows/beta": 0.3}
     population = Population.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
     assert THEME.strata is not None
@@ -153,7 +153,7 @@ def test_reports_of_strata_outside_the_population_have_weight_zero() -> None:
     assert dict(zip(THEME.strata.labels, shares.tolist(), strict=True))["other/stable"] == 0
 
 
-def test_who_answered_compares_reports_with_the_population() -> None:
+def test_table_of_who_answered_compares_reports_with_the_population() -> None:
     counts = {("platform", "linux"): 30, ("platform", "windows"): 10, ("platform", "other"): 0}
     found = who_answered(
         Population.read({"margins": {"platform": PLATFORM}}), THEME, lambda *place: counts.get(place, 0)

@@ -67,7 +67,7 @@ def test_help_imports_no_command() -> None:
     assert not wrong
 
 
-def test_a_collector_starts_without_what_only_estimates_need() -> None:
+def test_collector_starts_without_importing_the_libraries_of_estimates() -> None:
     block = "import sys, dither_server.app; print(*(one for one in sys.modules if one.startswith('scipy.')))"
     ended = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=True)
     assert {"scipy.special", "scipy.linalg", "scipy.interpolate"}.isdisjoint(ended.stdout.split())

@@ -21,7 +21,7 @@ def configured(*given: Any) -> Config:
     return COLLECTOR.configured(COLLECTOR.resolve(*given))
 
 
-def test_defaults_are_the_dataclasss_own() -> None:
+def test_defaults_of_settings_are_those_of_the_dataclass() -> None:
     assert configured({}, NEEDED) == Config(metrics="m.toml", db="sqlite:///d.db")
 
 
@@ -87,7 +87,7 @@ def test_mistakes_in_the_settings_file_are_named(text: str, what: str, tmp_path:
     assert "c.toml" in str(error.value)
 
 
-def test_missing_database_is_refused_with_an_example() -> None:
+def test_missing_database_setting_is_refused_with_an_example() -> None:
     with pytest.raises(
         ParameterError,
         match=r"DITHER_DB: not set; set it, --db, or db in a collector\.toml here, for example sqlite:///",

@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize(
     "path", [pytest.param("/", marks=pytest.mark.slow), "/m/theme", pytest.param("/m/wide", marks=pytest.mark.slow)]
 )
-def test_every_chart_and_table_is_on_paper(tab: Page, site: str, path: str) -> None:
+def test_every_chart_and_table_is_printed(tab: Page, site: str, path: str) -> None:
     tab.look(1000, dark=True)
     tab.open(site + path)
     tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])

@@ -65,7 +65,7 @@ def test_the_design_effect_is_that_of_the_most_that_devices_can_repeat() -> None
     assert Repeats().effect == Repeats((0,)).effect == 1
 
 
-def test_a_survey_asks_a_device_for_one_metric_seldom() -> None:
+def test_composed_survey_asks_a_device_seldom_for_one_metric() -> None:
     toml = "".join(f'[metrics.{name}]\ntype = "boolean"\nepsilon = 1.0\none_of = "looks"\n' for name in "ab")
     days = [(DAY, 400), (DAY + timedelta(days=1), 400)]
     assert Repeats.of(parse_metrics(toml)["a"], days).effect == 1.5
@@ -174,7 +174,7 @@ def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_t
     assert np.allclose((found.low, found.high), (low, high), rtol=1e-12)
 
 
-def test_a_regression_adds_who_is_asked_for_each_further_report() -> None:
+def test_regression_adds_the_sampling_of_people_for_each_further_report() -> None:
     """Var f̂ grows by (D - 1) f (1 - f) / n, so does that of the unlisted share; both ends move in proportion."""
     mechanism, rng, reports = (
         Rappor.calibrate(None, 4.0, bits=32, hashes=2, cohorts=4),
@@ -213,7 +213,7 @@ def test_a_regression_adds_who_is_asked_for_each_further_report() -> None:
     ],
     ids=lambda m: m.name,
 )
-def test_the_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
+def test_permanent_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
     stage = mechanism.permanent_stage
     assert stage is not None
     assert stage.ratio == mechanism.permanent_ratio

@@ -104,7 +104,7 @@ def test_intervals_of_sums_cover_as_often_as_stated(
 
 
 @pytest.mark.parametrize("epsilon", [pytest.param(1.0, marks=SLOW), 4.0])
-def test_intervals_of_rare_rows_hold_as_often_as_stated(epsilon: float) -> None:
+def test_intervals_of_rare_rows_cover_as_often_as_stated(epsilon: float) -> None:
     """Slow at the smaller ε, where the noise is larger and so nearer to a normal law."""
     rare = np.array([0.97, 0.0, 0.029, 0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.0, 0.0, 0.0])
     true, held = np.bincount(ROWS, rare), np.zeros(3)

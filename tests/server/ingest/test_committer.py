@@ -175,7 +175,7 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
     assert store.tally(THEME).total == 6
 
 
-def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
+def test_waiting_rows_are_bounded_in_bytes(gate: Gate) -> None:
     committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(queue_bytes=10))
     answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()

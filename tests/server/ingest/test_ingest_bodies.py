@@ -118,7 +118,7 @@ def test_body_of_exactly_the_limit_is_read(door: FlaskClient) -> None:
     assert problem(post(door, body + b" " * (20_001 - len(body)))) == (413, "too-large")
 
 
-def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -> None:
+def test_content_length_is_required_unless_the_server_knows_the_end(door: FlaskClient) -> None:
     body = batch().encode()
     assert problem(call(door, CONTENT_LENGTH="", **{"wsgi.input": Untouchable()})) == (411, "length-required")
     chunked = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}
@@ -128,7 +128,7 @@ def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -
     assert endless.tell() <= 20_001
 
 
-def test_a_length_that_is_no_number_is_refused_unread(door: FlaskClient) -> None:
+def test_content_length_that_is_not_a_number_is_refused_unread(door: FlaskClient) -> None:
     for length in ("-1", "+5", "5,5", "5, 5", " 5", "1e3", "abc", "١", "²", "9" * 21, "9" * 4400):
         answer = call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})
         assert problem(answer) == (400, "malformed"), length

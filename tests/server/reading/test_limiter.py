@@ -161,7 +161,7 @@ def test_analysis_becomes_large_when_its_costs_add_up() -> None:
     limiter.demand(10**9)  # outside of an analysis it is nobody's
 
 
-def test_slot_is_given_back_once() -> None:
+def test_slot_of_an_analysis_is_released_once() -> None:
     limiter = AnalysisLimiter(1, Prometheus(), patience=0.01)
     with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.computing():
         raise AssertionError("computed for nobody")

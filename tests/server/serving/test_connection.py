@@ -229,7 +229,7 @@ def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:
         assert len(served.seen) == 1
 
 
-def test_connections_that_drip_give_way(tmp_path: Path) -> None:
+def test_slow_connections_give_way(tmp_path: Path) -> None:
     """Ten times as many as there are places; the torture has 5,000 with a limit of 1,000."""
     seconds = slow_clients(tmp_path, 300, 4, 10, options=("--connections", "30", "--request-seconds", "2"))
     assert len(seconds) == 40

@@ -170,7 +170,7 @@ def test_unreadable_version_stays_open_and_others_are_closed(store: Store, tmp_p
     assert (store.days.open(THEME.version, TODAY), store.days.open(VERSION.version, TODAY)) == ([ago(9)], [])
 
 
-def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
+def test_year_of_a_large_tally_takes_few_rows(store: Store) -> None:
     store.register([metric := WIDE["commands"]])
     for number in range(20):
         store.commit([upload(metric, rows(metric, 200, number))], ago(30 - number), SHARD)

@@ -99,13 +99,13 @@ def test_commit_on_a_locked_database_fails_and_succeeds_later(store: Store, tmp_
     assert store.tally(THEME).total == 3
 
 
-def test_nothing_finer_than_a_day_is_kept(store: Store, tmp_path: Path) -> None:
+def test_database_keeps_no_time_finer_than_a_day(store: Store, tmp_path: Path) -> None:
     store.commit([upload()], TODAY, SHARD)
     days = "SELECT day FROM batches UNION SELECT day FROM batch_days UNION SELECT day FROM tallies"
     assert execute(url_of(tmp_path), days) == [("2026-11-20",)]
 
 
-def test_versions_live_side_by_side(store: Store) -> None:
+def test_versions_of_a_metric_are_counted_separately(store: Store) -> None:
     newer = parse_metrics(
         '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark", "b"]\nepsilon = 2.0\n'
     )["theme"]

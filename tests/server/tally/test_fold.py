@@ -27,7 +27,7 @@ from dither_shared import (
 )
 
 
-def test_a_tally_of_nothing_is_zero_and_neutral() -> None:
+def test_tally_of_no_rows_is_zero_and_neutral() -> None:
     mechanism = RandomizedResponse.calibrate(300, 1.0)
     assert mechanism.row_bytes == 2
     rows = b"".join(number.to_bytes(2, "big") for number in (0, 1, 1, 299))

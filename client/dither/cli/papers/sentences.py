@@ -26,7 +26,7 @@ OFF = _CONSENT + "test_off_draws_nothing_and_writes_nothing"
 FORGOTTEN = _CONTROLS + "test_forgetting_leaves_nothing_but_the_choice"
 ALIKE = "tests/client/upload/test_transport.py::test_all_requests_look_alike"
 NO_SENDER = "tests/server/test_process.py::test_sender_of_a_report_is_written_nowhere"
-ONLY_SUMS = "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept"
+ONLY_SUMS = "tests/server/store/test_store.py::test_database_keeps_no_time_finer_than_a_day"
 EXACT = "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon"
 NO_VALUE = "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag"
 

@@ -120,7 +120,7 @@ MORE = [
 
 
 @pytest.mark.parametrize("row", [*TABLE, *(pytest.param(row, marks=pytest.mark.slow) for row in MORE)], ids=str)
-def test_the_table_comes_out_to_its_last_digit(
+def test_published_table_of_bounds_is_reproduced_to_its_last_digit(
     row: tuple[int, float, float, float, float, float, float, float],
 ) -> None:
     reports, epsilon, delta, *expected = row

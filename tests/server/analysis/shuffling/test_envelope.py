@@ -68,7 +68,7 @@ def test_the_bound_of_a_law_of_two_levels_is_that_of_its_blanket(mechanism: Mech
 
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
 @pytest.mark.parametrize("after", [0.0, 0.3, 0.9])
-def test_one_law_is_above_every_pair_in_convex_order(name: str, after: float) -> None:
+def test_envelope_law_dominates_every_pair_in_convex_order(name: str, after: float) -> None:
     mechanism = numeric(name, 1.0, resolution=4)
     law, more = law_of(mechanism), math.exp(after)
     steps = law.steps(after)
@@ -96,7 +96,7 @@ def test_a_number_is_hidden_better_than_by_a_bound_for_any_law(name: str) -> Non
     assert alone == pytest.approx(float(truth), rel=1e-3)
 
 
-def test_laws_that_are_too_large_or_no_symbols_have_no_blanket() -> None:
+def test_laws_that_are_too_large_or_without_symbols_have_no_blanket() -> None:
     assert finite_law(numeric("discrete-laplace", 1.0, resolution=128))
     assert finite_law(numeric("dithered-response", 6.0)) is None
     assert finite_law(listed("optimized-unary", 8, 1.0)) is None

@@ -64,7 +64,7 @@ def test_every_batch_size_has_a_generic_bound(reports: int, epsilon: float) -> N
         assert after == epsilon or generic_delta(epsilon, reports, after) <= delta
 
 
-def test_the_range_is_cut_into_few_blocks() -> None:
+def test_generic_bound_cuts_the_range_into_few_blocks() -> None:
     for reports in (2, 1000, 10**5, 10**10):
         for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
             blocks = clone_blocks(reports - 1, epsilon)
@@ -73,7 +73,7 @@ def test_the_range_is_cut_into_few_blocks() -> None:
 
 
 @pytest.mark.parametrize("power", [-1, -5, -9])
-def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
+def test_search_for_epsilon_takes_few_steps_wherever_it_begins(power: int) -> None:
     for guess in (1e-12, 10.0**power, 0.9):
         tried: list[float] = []
 
@@ -126,7 +126,7 @@ def test_stated_rounding_error_covers_a_billion_steps() -> None:
     assert odd.max() <= computed.wrong < 1e-3 * computed.masses.max()
 
 
-def test_the_tilt_leads_to_the_mean_that_is_asked_for() -> None:
+def test_tilted_law_has_the_requested_mean() -> None:
     steps = StepLaw(np.array([-3.0, 0.0, 2.0]), np.array([0.5, 0.4, 0.1]))
     for mean in (-2.5, -1.3, 0.0, 1.9):
         assert steps.moments(steps.tilt_to(mean))[0] == pytest.approx(mean, abs=1e-6)

@@ -220,7 +220,7 @@ def test_file_that_appears_while_publishing_is_kept(tmp_path: Path) -> None:
     assert content(out) == site_of("old") | {"CNAME": "example.org"}
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_publish_does_not_follow_symbolic_links(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     publish(elsewhere, "old")
     out = tmp_path / "site"

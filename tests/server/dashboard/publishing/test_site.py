@@ -66,7 +66,7 @@ def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: P
     assert "url(" not in style
 
 
-def test_pages_can_be_read_by_ear(site: Path) -> None:
+def test_published_pages_have_the_markup_that_screen_readers_need(site: Path) -> None:
     for name, shown in pages(site).items():
         assert shown.attributes("html", "lang") == ["en"]
         assert [tag for tag, _ in shown.elements].count("h1") == 1, name
@@ -75,7 +75,7 @@ def test_pages_can_be_read_by_ear(site: Path) -> None:
         assert all("aria-label" in given for tag, given in shown.elements if tag == "figure")
 
 
-def test_hostile_strings_are_text(site: Path) -> None:
+def test_hostile_strings_are_published_as_text(site: Path) -> None:
     hostile = page(site, "metrics/hostile/index.html")
     assert "<script>alert(1)</script>" in hostile.words
     assert "<img src=x onerror=" in hostile.words

@@ -46,7 +46,7 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 @each(lambda: CASES)
-def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mechanism) -> None:
+def test_support_is_the_sum_over_the_cells_of_a_value(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(11)
     counts = rng.integers(0, 1000, (mechanism.cohorts, mechanism.cells))
     tally = Tally(rng.integers(1000, 9000, mechanism.cohorts), counts)

@@ -174,7 +174,7 @@ def assert_as_alone(ends: LowEnds, seen: np.ndarray, trials: np.ndarray, mechani
 
 @pytest.mark.parametrize("users", [10**3, 10**12])
 @pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-9 / 2**20])
-def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> None:
+def test_exact_interval_is_ordered_for_every_count(alpha: float, users: int) -> None:
     """Of nobody, of all, and of everything between: low <= high, neither falls, and at 95% it is never a point."""
     for mechanism in (OptimizedUnary.calibrate(4, 1.0), RandomizedResponse.calibrate(2**20, 1.0)):
         seen = np.unique(np.linspace(0, users, 201).astype(np.int64))

@@ -26,7 +26,7 @@ def test_cuts_at_both_ends_of_the_grid_are_known_exactly() -> None:
         assert (column[0], column[-1]) == (0, end)
 
 
-def test_at_a_point_the_interval_reaches_from_less_to_no_more() -> None:
+def test_interval_at_a_grid_point_spans_the_shares_below_it_and_up_to_it() -> None:
     assert (CUTS.below(1, CURVE).low, CUTS.below(1, CURVE).high) == (0.1, 0.9)
     assert (CUTS.below(2, CURVE).low, CUTS.below(2, CURVE).high) == (0.4, 0.7)
 
@@ -88,7 +88,7 @@ def test_an_interval_is_from_the_first_point_that_may_to_the_last_that_must() ->
     assert (third.low, third.high) == (4, 6)  # low[6] = 0.5 < 0.52, though low[5] is above it
 
 
-def test_an_interval_that_reaches_an_end_is_an_edge() -> None:
+def test_quantile_interval_that_reaches_an_end_is_marked_edge() -> None:
     assert [quantile.verdict for quantile in quantiles_of(TEN, TEN_CURVE, [0.03, 0.05, 0.97])] == ["edge", "ok", "edge"]
     assert quantiles_of(TEN, TEN_CURVE, [0.97])[0].high == 9
 
@@ -102,7 +102,7 @@ def test_quantile_interval_over_half_of_the_range_is_too_few() -> None:
     assert [quantile.share for quantile in quantiles_of(nothing, TEN_CURVE)] == list(QUANTILES)
 
 
-def test_the_point_is_in_the_interval() -> None:
+def test_quantile_estimate_lies_in_its_interval() -> None:
     low, high = np.zeros(10), np.zeros(10)
     low[0] = high[-1] = 1
     assert [quantiles_of(TEN, curve, [0.5])[0].point for curve in (low, high)] == [3, 4]

@@ -20,7 +20,7 @@ def empty(phases: int, steps: int) -> Tally:
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_no_report_says_nothing_and_one_hardly_more(phases: int, steps: int) -> None:
+def test_number_without_reports_is_unknown_and_with_one_nearly_so(phases: int, steps: int) -> None:
     found = estimate_number(small_law(phases, steps), empty(phases, steps))
     assert found.reports == 0
     assert math.isnan(found.mean.estimate)

@@ -74,7 +74,7 @@ def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
     assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
 
-def test_tables_are_fitted_too_even_such_as_cannot_be_inverted() -> None:
+def test_likelihood_fit_accepts_tables_even_singular_ones() -> None:
     rng = np.random.default_rng(5)
     place = np.arange(65)
     for table in (np.exp(-np.abs(place[:, None] - place) / 16), np.exp(-(((place[:, None] - place) / 80) ** 2))):

@@ -33,7 +33,7 @@ def test_mean_is_the_average_score_with_its_sample_error() -> None:
     assert (many.low, many.high) == pytest.approx((many.estimate - wider, many.estimate + wider))
 
 
-def test_the_mean_of_numbers_between_points_is_held_as_often_as_is_said() -> None:
+def test_intervals_of_means_between_points_cover_as_often_as_stated() -> None:
     """Ages on steps of 2/3 of a year, 10,000,000 reports: of 400 surveys fewer than 354 have a chance of 1e-8."""
     ages, rng = np.arange(13.0, 100), np.random.default_rng(8)
     people, law = ages[::-1] / ages.sum(), dithered(2.0)
@@ -54,7 +54,9 @@ def test_the_mean_of_numbers_between_points_is_held_as_often_as_is_said() -> Non
 
 @pytest.mark.parametrize(("epsilon", "reports"), [(1.0, 10), (2.0, 10), (4.0, 30), (4.0, 300), (6.0, 10), (6.0, 100)])
 @pytest.mark.parametrize("at_high", [0.0, 0.1, 0.5])
-def test_means_of_few_reports_are_held_as_often_as_is_said(epsilon: float, reports: int, at_high: float) -> None:
+def test_intervals_of_means_of_few_reports_cover_as_often_as_stated(
+    epsilon: float, reports: int, at_high: float
+) -> None:
     """All answers are at the ends, or few are. Of 400 surveys; a true interval of 94% fails 5e-7 of the time."""
     rng, law = np.random.default_rng(31), dithered(epsilon, 8)
     shares = np.zeros(law.points)

@@ -38,7 +38,7 @@ def test_bounds_hold_as_often_as_they_say() -> None:
     assert np.max(missed) > 0.03  # the bounds are not trivial
 
 
-def test_a_bound_is_that_of_the_tightest_window() -> None:
+def test_pooled_bound_is_that_of_the_tightest_window() -> None:
     rng = np.random.default_rng(2)
     trials = rng.integers(50, 400, 40)
     base = np.repeat([BASE / 2, BASE], 20)

@@ -153,7 +153,7 @@ def test_lookup_of_one_candidate_works_with_many_reports_and_with_none() -> None
     assert np.isnan(nothing.frequency).all()
 
 
-def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
+def test_lookup_in_a_discovery_uses_its_complete_strings() -> None:
     rng = np.random.default_rng(9)
     sketch = PrefixSketch.calibrate(None, 3.0, characters=26, length=6, buckets=1 << 12)
     people = Population(("\1\2\0\0\0\0", "\3\0\0\0\0\0"), np.array([70_000, 30_000]))

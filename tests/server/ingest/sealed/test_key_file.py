@@ -15,7 +15,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "seal-keys.json"
 
 
-def test_keys_are_read_as_they_were_written(path: Path) -> None:
+def test_seal_keys_are_read_as_they_were_written(path: Path) -> None:
     assert (KeyFile(path).read(), KeyFile(path).state) == ([], ())
     keys = [drawn("xwing"), drawn()]
     keep(path, *keys)
@@ -59,7 +59,7 @@ def test_file_without_keys_is_refused_without_quoting_its_content(path: Path) ->
     assert KeyFile(path).read() == []
 
 
-def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+def test_failed_change_leaves_the_key_file_unchanged(path: Path) -> None:
     keep(path, drawn())
     before = path.read_bytes()
 

@@ -161,7 +161,7 @@ def test_a_peer_with_many_places_gives_one_to_a_peer_with_fewer() -> None:
         pass
 
 
-def test_a_body_that_has_given_way_ends_at_its_next_turn() -> None:
+def test_body_that_has_given_way_ends_at_its_next_turn() -> None:
     opening = Opening(places=2)
     with opening.place("many"), opening.place("many") as second:
         with second.turn(), opening.place("other"):

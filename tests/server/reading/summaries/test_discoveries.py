@@ -21,7 +21,7 @@ PEOPLE = {"a.b": 40_000, "dd": 25_000, "": 15_000, "too long": 12_000, "É": 8_0
 SURVEY = surveyed(PEOPLE)
 
 
-def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
+def test_discovered_rows_are_the_strings_of_people_most_frequent_first() -> None:
     assert isinstance(summary_of(CRASH), Discoveries)
     rows = DISCOVERIES.table(SURVEY, Query()).rows()
     assert [row["value"] for row in rows[:2]] == ["a.b", "dd"]

@@ -66,7 +66,7 @@ def test_drawings_stay_in_their_frame(metric: Metric) -> None:
         )
 
 
-def test_bars_of_the_shape_are_where_people_are() -> None:
+def test_bars_of_the_shape_hold_the_shares_of_their_ranges() -> None:
     bars = view_of(LINEAR, 10**9).bars
     shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
     middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
@@ -130,7 +130,7 @@ def test_every_drawing_is_a_table_too(app: Flask) -> None:
     assert page.count("details") >= 4
 
 
-def test_links_of_a_page_can_be_followed(app: Flask) -> None:
+def test_links_of_a_number_page_can_be_followed(app: Flask) -> None:
     client = app.test_client()
     page = Page(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
     links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]

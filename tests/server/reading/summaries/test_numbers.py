@@ -59,7 +59,7 @@ def answer(of: CollectedReports, query: Query | None = None) -> dict[str, Any]:
     return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query())))))
 
 
-def test_places_of_the_grid_and_numbers_are_inverse() -> None:
+def test_grid_positions_and_numbers_convert_both_ways() -> None:
     for number in (LINEAR, LOG):
         scale = Scale.of(number)
         for place in (0, 1, 0.25 * scale.last, scale.last - 1, scale.last):
@@ -83,7 +83,7 @@ def test_point_beyond_the_range_is_refused() -> None:
             Scale.of(LINEAR).place(at)
 
 
-def test_points_are_even_and_fewer_on_a_coarse_grid() -> None:
+def test_points_of_the_curve_are_even_and_fewer_on_a_coarse_grid() -> None:
     assert Scale.of(LINEAR).evenly(4) == pytest.approx([2.5, 5, 7.5])
     assert Scale.of(LINEAR).evenly(32)[0] == pytest.approx(10 / 32)
     assert Scale.of(COARSE).evenly(32) == []
