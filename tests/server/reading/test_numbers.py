@@ -137,7 +137,7 @@ def test_each_version_is_read_as_the_kind_that_it_was(app: Flask) -> None:
     assert client.get(f"{URL}/estimate").get_json()["mean"]["kind"] == "geometric"
 
 
-def test_every_format_has_the_same_rows(app: Flask) -> None:
+def test_every_format_has_the_same_rows_of_numbers(app: Flask) -> None:
     client = app.test_client()
     answer = client.get(f"{URL}/estimate").get_json()
     lines = [json.loads(line) for line in client.get(f"{URL}/estimate?format=ndjson").text.splitlines()]

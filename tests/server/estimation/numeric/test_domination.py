@@ -33,7 +33,7 @@ def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -
         assert found.reach[place] == pytest.approx(np.ptp(scores, axis=0))
 
 
-def test_bounds_hold_as_often_as_they_say() -> None:
+def test_domination_bounds_cover_as_often_as_stated() -> None:
     """By enumeration: two points, so that the counts are binomial."""
     table = laplace(2, 0.5)
     found = dominating(table)

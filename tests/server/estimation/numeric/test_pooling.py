@@ -22,7 +22,7 @@ def alone(base: np.ndarray) -> Pooling:
     return Pooling(base, GAP, np.zeros(len(base)), 1.0, 1.0, None)
 
 
-def test_bounds_hold_as_often_as_they_say() -> None:
+def test_pooled_bounds_cover_as_often_as_stated() -> None:
     """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
     trials = np.array([12, 9])
     counts = np.array([(one, other) for one in range(13) for other in range(10)])
