@@ -43,7 +43,7 @@ class Page:
         return self._browser.call(method, self._session, **parameters)
 
     def look(self, width: int = 1000, *, dark: bool = False, script: bool = True) -> None:
-        """Be so many pixels wide, dark or light, with or without JavaScript."""
+        """Set the width in pixels, the colour scheme, and whether JavaScript runs."""
         mobile = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -58,9 +58,9 @@ class Page:
 
     def run(self, code: str) -> Any:
         """Return what an expression of JavaScript is; a promise is awaited."""
-        told = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
+        message = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in message, message
+        return message["result"].get("value")
 
     def write(self, text: str) -> None:
         """Write a text where the cursor is."""
@@ -87,17 +87,17 @@ class Page:
 
     def picture(self, path: Path) -> None:
         """Write all of the page as a PNG."""
-        told = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(told["data"]))
+        message = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(message["data"]))
 
-    def heard(self, method: str, told: dict[str, Any]) -> None:
-        """Note what is a complaint."""
+    def heard(self, method: str, message: dict[str, Any]) -> None:
+        """Note an event if it is a complaint."""
         if method == "Runtime.exceptionThrown":
-            self.complaints.append(str(told["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and told["type"] in {"error", "warning", "assert"}:
-            self.complaints.append(str(told["args"]))
+            self.complaints.append(str(message["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and message["type"] in {"error", "warning", "assert"}:
+            self.complaints.append(str(message["args"]))
         elif method == "Log.entryAdded":
-            self.complaints.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+            self.complaints.append(f"{message['entry']['text']} {message['entry'].get('url', '')}")
 
 
 class _Browser:
@@ -121,10 +121,10 @@ class _Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         os.write(self._out, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
         while True:
-            told = self._next()
-            if told.get("id") == self._number:
-                assert "error" not in told, (method, told)
-                result: dict[str, Any] = told["result"]
+            answer = self._next()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, (method, answer)
+                result: dict[str, Any] = answer["result"]
                 return result
 
     def await_event(self, method: str, session: str) -> None:
@@ -139,12 +139,12 @@ class _Browser:
             assert ready, "the browser says nothing"
             self._rest += os.read(self._in, 1 << 20)
         line, _, self._rest = self._rest.partition(b"\0")
-        told: dict[str, Any] = json.loads(line)
-        if "method" in told:
-            self.events.append((told["method"], told.get("sessionId")))
-            if told.get("sessionId") in self.pages:
-                self.pages[told["sessionId"]].heard(told["method"], told["params"])
-        return told
+        message: dict[str, Any] = json.loads(line)
+        if "method" in message:
+            self.events.append((message["method"], message.get("sessionId")))
+            if message.get("sessionId") in self.pages:
+                self.pages[message["sessionId"]].heard(message["method"], message["params"])
+        return message
 
     def close(self) -> None:
         self.process.kill()
@@ -155,7 +155,7 @@ class _Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Page | None]:
-    """A tab of a fresh browser, or None if there is none to be had."""
+    """Yield a tab of a fresh browser, or None if no browser is installed."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         yield None

@@ -153,10 +153,10 @@ def same(one: Tally, other: Tally) -> bool:
 def problem(response: TestResponse) -> tuple[int, str]:
     """The status of an error and the end of its type, having checked its form."""
     assert response.headers.getlist("Content-Type") == ["application/problem+json"], response.data
-    told = json.loads(response.data)
-    assert set(told) == {"type", "title", "status", "detail"}
-    assert told["status"] == response.status_code
-    return response.status_code, told["type"].removeprefix("urn:dither:problem:")
+    answer = json.loads(response.data)
+    assert set(answer) == {"type", "title", "status", "detail"}
+    assert answer["status"] == response.status_code
+    return response.status_code, answer["type"].removeprefix("urn:dither:problem:")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Look into a collector's database beside its store, and let it fail."""
+"""Read a collector's database without its store, and make it fail."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def listening(event: str, listener: Callable[..., object]) -> Iterator[None]:
-    """Meanwhile call ``listener`` at an event of any SQLAlchemy engine."""
+    """Within the block call ``listener`` at an event of any SQLAlchemy engine."""
     sqlalchemy.event.listen(sqlalchemy.Engine, event, listener)
     try:
         yield
@@ -46,10 +46,10 @@ def listening(event: str, listener: Callable[..., object]) -> Iterator[None]:
 
 @contextmanager
 def full_disk(url: str) -> Iterator[None]:
-    """Meanwhile a SQLite database cannot grow, whichever connection of this process writes."""
+    """Within the block no connection of this process can make a SQLite database grow."""
     path = str(database_url(url).database)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("VACUUM")  # nor is there room inside
+        other.execute("VACUUM")  # and the file has no free pages
     limited: list[Any] = []
 
     def limit(connection: sqlalchemy.Connection) -> None:

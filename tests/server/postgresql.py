@@ -40,7 +40,7 @@ class Own:
         self._runs = True
 
     def stop(self) -> None:
-        """Stop it as a crash does, if it runs: connections break."""
+        """Kill the server, if it runs; connections break."""
         if self._runs:
             self._runs = False
             _run(self._user, *self._control, "-m", "immediate", "stop")
@@ -48,7 +48,7 @@ class Own:
 
 @contextmanager
 def server() -> Iterator[str | None]:
-    """The URL of a server without a database's name, or None if there is none to be had."""
+    """Return the URL of a server without a database's name, or None if none is available."""
     with ExitStack() as ours:
         given = os.environ.get("DITHER_TEST_POSTGRES")
         if given:
@@ -92,7 +92,7 @@ def _programs() -> Path | None:
 
 
 def _user() -> str | None:
-    """Whom to be: PostgreSQL does not run as root."""
+    """The user to run as: PostgreSQL does not run as root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}

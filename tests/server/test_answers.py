@@ -1,4 +1,4 @@
-"""Answers read over HTTP from a notebook: what they hold, what they need, and what a hostile server can do to them."""
+"""Answers read over HTTP from a notebook: their content, their dependencies, and hostile servers."""
 
 import json
 import socket
@@ -76,11 +76,11 @@ def test_a_number_has_a_mean_and_quantiles_and_rows_as_an_export_has(answers: Re
     assert len({tuple(row) for row in found.records[1:3]}) == 1
 
 
-def test_strata_days_trends_and_comparisons(answers: RemoteMetrics) -> None:
+def test_client_reads_strata_days_trends_and_comparisons(answers: RemoteMetrics) -> None:
     linux = answers["layout"].estimate(strata={"platform": "linux"})
     assert linux.reports == 900
-    assert [one.reports for one in answers["layout"].estimates(by="platform")] == [900, 300, 20, 1220]
-    assert [one.reports for one in answers["theme"].estimates(by_day=True)] == [400, 400]
+    assert [answer.reports for answer in answers["layout"].estimates(by="platform")] == [900, 300, 20, 1220]
+    assert [answer.reports for answer in answers["theme"].estimates(by_day=True)] == [400, 400]
     trend = answers["theme"].trend()
     assert isinstance(trend, RemoteTrend)
     assert [row["since"] for row in trend.records[:2]] == ["2026-11-18", "2026-11-19"]
@@ -88,7 +88,7 @@ def test_strata_days_trends_and_comparisons(answers: RemoteMetrics) -> None:
     assert answers["theme"].compare(**days).records[0]["value"] == "dark"
 
 
-def test_tables_for_other_libraries(answers: RemoteMetrics) -> None:
+def test_estimates_convert_to_tables_of_other_libraries(answers: RemoteMetrics) -> None:
     found = answers["speed"].estimate()
     table = found.to_arrow()
     assert table.num_rows == len(found.records)
@@ -103,7 +103,7 @@ def test_a_plot_has_a_point_for_each_figure(answers: RemoteMetrics) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     axes = answers["layout"].estimate(weighted=True).plot()
-    assert [one.get_text() for one in axes.get_yticklabels()] == list(LAYOUT.labels)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(LAYOUT.labels)
     assert [len(line.get_xdata()) for line in axes.lines] == [3, 3]
     assert len(answers["theme"].trend().plot().lines) == len(THEME.labels)
 
@@ -138,14 +138,14 @@ def test_what_the_collector_refuses_is_an_error_with_its_reason(answers: RemoteM
         ("https://answers.example", None, float("nan"), "timeout"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_at_once(url: str, token: str | None, timeout: float, wrong: str) -> None:
+def test_invalid_connection_parameters_are_refused(url: str, token: str | None, timeout: float, wrong: str) -> None:
     with pytest.raises(ParameterError) as raised:
         connect(url, token=token, timeout=timeout)
     assert wrong in str(raised.value)
     assert token is None or len(token) < 3 or token not in str(raised.value)
 
 
-def test_a_token_is_not_shown() -> None:
+def test_token_of_the_client_is_not_shown() -> None:
     assert "secret" not in repr(connect("https://answers.example", token="secret"))  # noqa: S106 - of nobody
 
 
@@ -185,7 +185,7 @@ def test_a_server_that_never_answers_costs_no_more_than_the_timeout() -> None:
         list(connect(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.1))
 
 
-def test_it_needs_the_standard_library_alone() -> None:
+def test_importing_the_answers_module_loads_no_third_party_library() -> None:
     code = (
         "import sys, dither_server.answers; loaded = {name.partition('.')[0] for name in sys.modules}; "
         "print(sorted(loaded & {'numpy', 'flask', 'sqlalchemy', 'pandas', 'pyarrow', 'matplotlib', 'scipy', 'click'}))"

@@ -1,4 +1,4 @@
-"""The deployment files: read by what they are for where that is installed, and held to what they promise."""
+"""The deployment files are accepted by their own programs, if installed, and keep their promises."""
 
 import configparser
 import re
@@ -37,7 +37,7 @@ GAUGES = (
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
 
-def test_the_settings_file_is_one(tmp_path: Path) -> None:
+def test_example_settings_file_is_valid(tmp_path: Path) -> None:
     config = COLLECTOR.configured(COLLECTOR.resolve({}, {}, str(DEPLOY / "collector.toml")))
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
@@ -46,7 +46,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     assert config.retention.before("theme", TODAY) == TODAY - timedelta(days=400)
 
 
-def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
+def test_dockerfile_sets_existing_settings_and_does_not_run_as_root() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     variables = {word.partition("=")[0] for word in text.split() if word.startswith("DITHER_")}
     assert variables
@@ -58,7 +58,7 @@ def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
     assert all((DEPLOY.parents[1] / name).exists() for name in names)
 
 
-def test_compose_is_closed_but_for_reports() -> None:
+def test_compose_sample_is_closed_except_for_reports() -> None:
     text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
     assert "read_only: true" in text
     assert "DITHER_OPEN: report\n" in text
@@ -75,18 +75,18 @@ def unit_of(name: str) -> configparser.RawConfigParser:
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_the_unit_is_one(name: str) -> None:
+def test_systemd_unit_passes_systemd_analyze(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here: apt-get install systemd")
     command = ["systemd-analyze", "verify", str(DEPLOY / name)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    remarks = [line for line in told.stderr.splitlines() if "/opt/dither/bin/" not in line]  # is not installed here
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    remarks = [line for line in result.stderr.splitlines() if "/opt/dither/bin/" not in line]  # is not installed here
     assert remarks == []
 
 
 @pytest.mark.parametrize("name", [name for name in UNITS if name.endswith(".service")])
-def test_each_service_is_shut(name: str) -> None:
-    """Where one that shares a folder does not say its mode, it opens the folder for all."""
+def test_each_systemd_service_keeps_its_files_private_and_starts_an_existing_command(name: str) -> None:
+    """If a service that shares a folder does not set its mode, it opens the folder to everybody."""
     service = unit_of(name)["Service"]
     assert (service["DynamicUser"], service["StateDirectoryMode"], service["UMask"]) == ("yes", "0700", "0077")
     program, command = service["ExecStart"].split()[:2]
@@ -137,15 +137,15 @@ def post(body):
 statuses = []
 threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
-told = set()
-for _ in range(10):  # whichever worker answers
+gauges = set()
+for _ in range(10):  # each request may reach another worker
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
-    told |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
+    gauges |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
     connection.close()
 process.terminate()
-print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
+print(sorted(set(statuses)), process.wait(60), *gauges, sep="\\n")
 """
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
@@ -155,9 +155,9 @@ print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600, env=settings
     )
-    statuses, code, *told = ended.stdout.splitlines()
+    statuses, code, *gauges = ended.stdout.splitlines()
     assert (statuses, code) == ("[202]", "0"), ended.stderr
-    assert sorted(told) == [  # of all workers together, whichever tells it
+    assert sorted(gauges) == [  # every worker reports the sums of all workers
         "dither_batch_ids 20",
         f'dither_build_info{{database="sqlite {sqlite3.sqlite_version.partition(".")[0]}',
         "dither_database_up 1",
@@ -180,12 +180,12 @@ def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> 
 
 
 def _asked_granian(folder: Path, port: int) -> tuple[HTTPResponse | None, int, int]:
-    """What a report and a reader without a token are answered, and the status at the end."""
+    """Return the statuses that a report and a reader without a token get, and the exit status."""
     options = ["--interface", "wsgi", "--blocking-threads", "8", "--port", str(port)]
     command = [sys.executable, "-m", "granian", *options, "dither_server.wsgi:app"]
     quiet = subprocess.DEVNULL
-    told = {"DITHER_LOCAL_ADDRESS": f"127.0.0.1:{port}"}  # without it no report would be local, either
-    with subprocess.Popen(command, env={**environment(folder), **told}, stdout=quiet, stderr=quiet) as process:
+    local = {"DITHER_LOCAL_ADDRESS": f"127.0.0.1:{port}"}  # without it no report would be local, either
+    with subprocess.Popen(command, env={**environment(folder), **local}, stdout=quiet, stderr=quiet) as process:
         url, end = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
         while (accepted := post(url, batch().encode())) is None and time.monotonic() < end:
             time.sleep(0.05)  # it does not say when it listens
@@ -254,7 +254,7 @@ def _nginx(site: str, folder: Path, url: str, port: int) -> Iterator[None]:
 
 
 def of_page(port: int, path: str, origin: str | None, method: str = "POST") -> tuple[int, str | None]:
-    """The status, and whose pages may read it, of what is answered to a page's report."""
+    """Return the status of the answer to a page's report, and the origin that may read it."""
     headers = {"Content-Type": "text/plain;charset=UTF-8", "Cookie": "session=secret", "Host": "app.example"}
     if origin is not None:
         headers["Origin"] = origin

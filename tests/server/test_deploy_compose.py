@@ -1,4 +1,4 @@
-"""The compose files, read as Docker reads them: what they start exists, and they are as closed as they say."""
+"""The compose files, read as Docker reads them: their commands exist, and they expose no more than they say."""
 
 import tomllib
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def test_compose_file_refers_to_services_networks_and_settings_that_exist(name: 
             assert all(f"ARG {argument}=" in dockerfile for argument in service["build"].get("args", ()))
 
 
-def test_compose_for_scale_starts_what_there_is() -> None:
+def test_compose_for_scale_starts_existing_commands() -> None:
     """Each command exists, with each of its options."""
     services = compose("compose.scale.yml")["services"]
     assert "command" not in services["collector"]  # that of the image
@@ -85,19 +85,19 @@ def test_a_worker_that_is_killed_does_not_hold_a_fold_up_for_long() -> None:
     config = pytest.importorskip("dask.config")
     usual = config.get("distributed.comm.timeouts.connect")
     ((name, value),) = compose("compose.scale.yml")["services"]["scheduler"]["environment"].items()
-    told = config.get("distributed.comm.timeouts.connect", config=config.collect_env({name: value}))
-    assert told == value != usual
+    timeout = config.get("distributed.comm.timeouts.connect", config=config.collect_env({name: value}))
+    assert timeout == value != usual
     seconds = pytest.importorskip("dask.utils").parse_timedelta
     assert seconds(value) < seconds(usual) / 2
 
 
-def test_the_extra_for_folds_is_without_the_lab() -> None:
+def test_extra_for_folds_does_not_install_the_lab() -> None:
     project = tomllib.loads((DEPLOY.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     needs = project["project"]["optional-dependencies"]["dask"]
     assert [one for one in needs if one.startswith("dither[")] == ["dither[server]"]
 
 
-def test_compose_for_scale_is_closed_but_for_reports() -> None:
+def test_compose_for_scale_is_closed_except_for_reports() -> None:
     """Whoever reaches the scheduler runs code on the workers."""
     file = compose("compose.scale.yml")
     services, networks = file["services"], file["networks"]

@@ -12,7 +12,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.store import Store
 from dither_shared import Metric, parse_metrics
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import MOBILE, OPEN, THEME, TODAY, batch, config, problem, rows_of, upload
 
 NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["a", "b"]\nepsilon = 2.0\n'
@@ -20,7 +20,7 @@ NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response
 
 
 def collect(folder: Path, *parts: tuple[Metric, int, int]) -> None:
-    """Collect reports of metrics, so many days ago."""
+    """Collect ``count`` reports of each metric, ``ago`` days before today."""
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.register([metric for metric, _, _ in parts])
         for metric, count, ago in parts:
@@ -31,7 +31,7 @@ def collect(folder: Path, *parts: tuple[Metric, int, int]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where theme is asked anew, and mobile no more."""
+    """A folder whose metrics.toml has a new version of theme and no mobile."""
     (tmp_path / "metrics.toml").write_text(NEWER_TOML.replace('"a", "b"', '"dark", "light"'), encoding="utf-8")
     now = parse_metrics((tmp_path / "metrics.toml").read_text(encoding="utf-8"))["theme"]
     collect(tmp_path, (THEME, 300, 9), (MOBILE, 200, 5), (now, 50, 0))
@@ -47,8 +47,8 @@ def test_commands_read_former_versions_and_former_metrics(folder: Path) -> None:
     assert gone.stderr == f"mobile is no longer asked; this is its version {MOBILE.version}\n"
     assert "200 reports" in invoke(folder, "trend", "mobile").stdout
     assert "mobile" in invoke(folder, "export", "mobile").stdout
-    assert "--version: not collected here" in told(invoke(folder, "estimate", "theme", "--version", "0" * 16))
-    assert "known: mobile, theme" in told(invoke(folder, "estimate", "nothing"))
+    assert "--version: not collected here" in error_of(invoke(folder, "estimate", "theme", "--version", "0" * 16))
+    assert "known: mobile, theme" in error_of(invoke(folder, "estimate", "nothing"))
 
 
 def test_without_metrics_toml_the_database_is_enough(folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_without_metrics_toml_the_database_is_enough(folder: Path) -> None:
     read = CliRunner().invoke(cli, ["estimate", "theme", "--json"], env=environment)
     assert json.loads(read.stdout)["reports"] == 50  # the version that was reported last
     exported = CliRunner().invoke(cli, ["export", "--format", "json"], env=environment)
-    assert sorted(one["metric"] for one in json.loads(exported.stdout)) == ["mobile", "theme"]
+    assert sorted(row["metric"] for row in json.loads(exported.stdout)) == ["mobile", "theme"]
 
 
 def test_metrics_are_listed_and_shown(folder: Path) -> None:
@@ -73,7 +73,7 @@ def test_metrics_are_listed_and_shown(folder: Path) -> None:
     text = invoke(folder, "metric", "show", "theme", "--version", THEME.version).stdout
     assert "description       Which theme do people use?\n" in text
     assert "dark, light, =1+1, other" in text
-    assert "no metric has this name" in told(invoke(folder, "metric", "show", "nothing"))
+    assert "no metric has this name" in error_of(invoke(folder, "metric", "show", "nothing"))
 
 
 def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_pat
         client = app.test_client()
         listed = client.get("/v1/metrics").json
         assert listed is not None
-        assert ([one["metric"] for one in listed["metrics"]], listed["former"]) == (["theme"], ["mobile"])
+        assert ([row["metric"] for row in listed["metrics"]], listed["former"]) == (["theme"], ["mobile"])
         assert client.get("/v1/metrics/mobile").json["versions"] == [MOBILE.version]  # type: ignore[index]
         assert client.get("/v1/metrics/mobile/estimate").json["reports"] == 200  # type: ignore[index]
         assert client.get("/v1/metrics/theme/estimate").json["reports"] == 0  # type: ignore[index]
@@ -94,7 +94,7 @@ def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_pat
         assert problem(client.get("/v1/metrics/nothing/estimate")) == (404, "unknown-metric")
 
 
-def test_settings_come_from_the_folder_that_one_is_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_come_from_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*arguments: str, **variables: str) -> str:
         ended = CliRunner().invoke(cli, arguments, env={"DITHER_METRICS": "", "DITHER_DB": "", **variables})
         assert ended.exit_code == 0, ended.stderr

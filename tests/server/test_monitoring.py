@@ -1,4 +1,4 @@
-"""The samples for Prometheus and Grafana: every name in them is told, every question in them has an answer."""
+"""The samples for Prometheus and Grafana: every metric name in them is exported and every query has an answer."""
 
 import json
 import re
@@ -27,7 +27,7 @@ DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
 PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"] if panel["type"] != "row"}
-VARIABLES = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+VARIABLES = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
 QUERIES = [target["expr"] for panel in PANELS.values() for target in panel["targets"] if "expr" in target]
 ODD = "it's = 1"
 """A value that SQL would stumble over if it were not quoted."""
@@ -47,13 +47,13 @@ def spooling(tmp_path: Path) -> Iterator[FlaskClient]:
 def test_alerts_and_dashboard_name_only_what_the_collector_exports(spooling: FlaskClient) -> None:
     families = re.findall(r"^# TYPE (\S+) (\S+)$", spooling.get("/metrics").text, re.MULTILINE)
     endings = {"histogram": ("_bucket", "_sum", "_count")}
-    told = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
+    exported = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
     for text in (ALERTS.read_text(encoding="utf-8"), "\n".join(QUERIES)):
         asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_numbers.py asks a relay
         assert asked
-        assert asked <= told
+        assert asked <= exported
     named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
-    assert {one for group in named for one in group.split("|")} <= {kind.slug for kind in Kind}
+    assert {reason for group in named for reason in group.split("|")} <= {kind.slug for kind in Kind}
     assert len(named) == 6
 
 
@@ -65,8 +65,8 @@ def promtool() -> str:
 
 
 def checked(*command: object) -> None:
-    told = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 TESTS = sorted(Path(__file__).parent.glob("*alerts_test.yml"))
@@ -116,7 +116,11 @@ def test_dashboard_panels_have_room_an_id_and_a_description() -> None:
     assert max(x for x, _ in places) == 23
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel["description"] for panel in PANELS.values())
-    (bands,) = (one for one in PANELS["$value"]["fieldConfig"]["overrides"] if one["matcher"]["options"] == "high")
+    (bands,) = (
+        override
+        for override in PANELS["$value"]["fieldConfig"]["overrides"]
+        if override["matcher"]["options"] == "high"
+    )
     assert {"id": "custom.fillBelowTo", "value": "low"} in bands["properties"]
 
 
@@ -148,7 +152,7 @@ def _fill(store: Store, metric: Metric) -> Any:
 
 
 def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
-    """What Grafana would be told, over the last 30 days, with the rights that the README names."""
+    """Return what Grafana would show of the last 30 days, with the permissions that the README names."""
     for name, value in variables.items():
         quoted = value.replace("'", "''")
         sql = sql.replace(f"${{{name}:sqlstring}}", f"'{quoted}'")
@@ -165,10 +169,10 @@ def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
 
 
 def test_dashboards_sql_shows_what_the_api_says(filled: tuple[str, Mapping[str, Any]]) -> None:
-    database, told = filled
+    database, answers = filled
     for metric in (THEME, QUOTED):
         asks = {"metric": metric.name, "version": metric.version}
-        for row in told[metric.name]["values"]:
+        for row in answers[metric.name]["values"]:
             shown = asked(database, PANELS["$value"]["targets"][0]["rawSql"], **asks, value=row["value"])
             assert list(shown[0]) == ["time", "low", "share", "high"]
             assert len(shown) == 31
@@ -189,7 +193,7 @@ def test_dashboards_sql_shows_what_the_api_says(filled: tuple[str, Mapping[str, 
 
 
 def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str, Mapping[str, Any]]) -> None:
-    database, told = filled
+    database, answers = filled
 
     def listed(name: str, **variables: str) -> list[str]:
         return [next(iter(row.values())) for row in asked(database, VARIABLES[name]["query"], **variables)]
@@ -197,7 +201,11 @@ def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str
     assert listed("metric") == ["quoted", "theme"]
     assert listed("version", metric="theme") == [THEME.version]
     values = listed("value", metric="quoted", version=QUOTED.version)
-    assert sorted(values) == sorted(row["value"] for row in told["quoted"]["values"])
+    assert sorted(values) == sorted(row["value"] for row in answers["quoted"]["values"])
     assert values[0] == ODD
-    variables = {name for name, one in VARIABLES.items() if one["type"] == "query" and isinstance(one["query"], str)}
+    variables = {
+        name
+        for name, variable in VARIABLES.items()
+        if variable["type"] == "query" and isinstance(variable["query"], str)
+    }
     assert variables == {"metric", "version", "value"}, "another variable is not tested"

@@ -1,4 +1,4 @@
-"""Real collectors, and what stands before them: nobody reads through a proxy or a forwarder on the same machine."""
+"""Real collectors behind proxies: nobody can read through a proxy or a forwarder on the same machine."""
 
 import re
 import shutil
@@ -22,8 +22,8 @@ CLOSED = ("--open", "")
 
 
 def statuses(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, ...]:
-    """What is answered to one who asks for estimates, for ``/metrics``, and to a report."""
-    found = []
+    """Return the statuses of a request for estimates, of one for ``/metrics``, and of a report."""
+    codes = []
     for method, path, body in (
         ("GET", "/v1/metrics/theme/estimate", None),
         ("GET", "/metrics", None),
@@ -31,12 +31,12 @@ def statuses(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, .
     ):
         with closing(connect(url)) as connection:
             connection.request(method, path, body, {**(JSON if body else {}), **(headers or {})})
-            found.append(connection.getresponse().status)
-    return tuple(found)
+            codes.append(connection.getresponse().status)
+    return tuple(codes)
 
 
 def raw(url: str, request: bytes) -> int:
-    """The status of what is answered to these bytes."""
+    """Return the status of the answer to these bytes."""
     with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), PATIENCE) as connection:
         connection.sendall(request)
         return int(connection.makefile("rb").readline().split()[1])
@@ -142,8 +142,8 @@ def forwarded(url: str) -> Iterator[str]:
             thread.join()
 
 
-def test_nobody_reads_through_a_tcp_forwarder(tmp_path: Path) -> None:
-    """Nothing tells its reports from this machine's own; ``trust_loopback`` is there to take none of either."""
+def test_request_through_a_tcp_forwarder_cannot_read(tmp_path: Path) -> None:
+    """Its reports cannot be distinguished from this machine's own; ``trust_loopback = false`` refuses both."""
     for options, report in (((), 202), (("--no-trust-loopback",), 401)):
         with running(tmp_path, *CLOSED, *options) as (url, _), forwarded(url) as far:
             for host in ("localhost", url.removeprefix("http://"), f"localhost:{urlsplit(url).port}"):
@@ -152,14 +152,14 @@ def test_nobody_reads_through_a_tcp_forwarder(tmp_path: Path) -> None:
 
 
 PROXIES: Mapping[str, int] = {
-    "": 401,  # HTTP/1.0, unless nginx is told otherwise
+    "": 401,  # HTTP/1.0, unless nginx is configured otherwise
     "proxy_set_header Host localhost;": 401,
     "proxy_http_version 1.1; proxy_set_header Host $host;": 401,
     "proxy_http_version 1.1; proxy_set_header Host localhost;": 401,
     "proxy_http_version 1.1; proxy_set_header X-Forwarded-Proto $scheme;": 401,
     "proxy_http_version 1.1;": 202,  # to the collector this machine's own: only trust_loopback tells them apart
 }
-"""What a site says beside ``proxy_pass``, and what a report through it is answered."""
+"""The lines of a site beside ``proxy_pass``, and the status that a report through it gets."""
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def await_port(port: int) -> None:
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx here: apt-get install nginx")
 @pytest.mark.parametrize("trusting", [True, False])
-def test_nobody_reads_through_nginx(trusting: bool, tmp_path: Path) -> None:
+def test_request_through_nginx_cannot_read(trusting: bool, tmp_path: Path) -> None:
     options = () if trusting else ("--no-trust-loopback",)
     with running(tmp_path, *CLOSED, *options) as (url, _), nginx(tmp_path, url) as sites:
         for far, report in sites.items():

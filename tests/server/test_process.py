@@ -26,7 +26,7 @@ from server.ingest.sealed.sealing import drawn
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE = 60.0
-"""Seconds for what takes a moment: they pass only where a test fails, or a machine does much else."""
+"""Timeout in seconds of steps that take a moment; it passes only if a test fails or the machine is overloaded."""
 
 
 def connect(url: str) -> http.client.HTTPConnection:
@@ -58,7 +58,7 @@ def test_collector_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
 
 
 def test_chunked_bodies_are_read_and_large_ones_refused_unread(tmp_path: Path) -> None:
-    """Chunked bodies are read to their end, and what is too large is refused before it is."""
+    """Chunked bodies are read to their end; one that is too large is refused before that."""
     with running(tmp_path) as (url, process):
         body = batch().encode()
         with closing(connect(url)) as connection:
@@ -127,7 +127,7 @@ def test_collector_that_is_asked_to_end_cuts_peers_that_do_not_read(tmp_path: Pa
     assert [line.split(":")[0] for line in errors.splitlines()] == ["wide"]  # no request is reported as failed
 
 
-def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> None:
+def test_device_that_hangs_up_does_not_disturb_the_others(tmp_path: Path) -> None:
     with running(tmp_path) as (url, process):
         address = (urlsplit(url).hostname, urlsplit(url).port)
         body = batch().encode()
@@ -146,8 +146,8 @@ def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> N
     assert tally(tmp_path, THEME).total == 3
 
 
-def test_a_seal_key_that_nobody_has_is_told_at_the_start(tmp_path: Path) -> None:
-    """A relay would be told of no pool, and all reports would wait in vain."""
+def test_start_names_a_seal_key_without_its_private_key(tmp_path: Path) -> None:
+    """Otherwise a relay would find no pool, and all reports would wait in vain."""
     key = drawn().public
     with running(tmp_path, toml=f'{METRICS_TOML}[seal]\nkey = "{key}"\n') as (_, process):
         process.send_signal(signal.SIGTERM)
@@ -155,7 +155,7 @@ def test_a_seal_key_that_nobody_has_is_told_at_the_start(tmp_path: Path) -> None
     assert f"seal.key is {key.fingerprint}, which {tmp_path}/seal-keys.json does not hold" in errors
 
 
-def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         running(tmp_path, "--port", str(taken.getsockname()[1])) as (url, process),
@@ -166,7 +166,7 @@ def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
     assert "cannot listen there: Address already in use" in errors
 
 
-def test_a_host_that_does_not_exist_is_named_in_words() -> None:
+def test_nonexistent_host_is_reported_in_words() -> None:
     with pytest.raises(ParameterError, match=r"^a\.\.b:0: cannot listen there: not an address of this machine; choose"):
         listen("a..b", 0)
 
@@ -241,22 +241,22 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
                 assert b" 400 " in stray.makefile("rb").readline()
         with closing(connect(url)) as connection:
             connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode()
+            metrics = connection.getresponse().read().decode()
         process.terminate()
         _, errors = process.communicate(timeout=PATIENCE)
-    assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in told
+    assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in metrics
     (line,) = [line for line in errors.splitlines() if line.startswith("{")]
     assert json.loads(line)["message"].startswith(
         "a batch was refused: malformed, metric unknown, version unknown, unread; 1 refused since the last such line"
     )
-    assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
+    assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in metrics
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
         assert by_kind(store, "") == {"malformed": len(lengths)}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")
-def test_who_sent_a_report_is_written_nowhere(tmp_path: Path) -> None:
-    """Neither what is counted nor what is refused leaves its address, User-Agent, token or batch's bytes behind."""
+def test_sender_of_a_report_is_written_nowhere(tmp_path: Path) -> None:
+    """Neither counted nor refused reports leave their address, User-Agent, token or batch's bytes behind."""
     rows = rows_of(THEME, 60)
     sent = batch(rows=rows).encode()
     mine = ("127.9.83.21", "Spy/7.83 (of somebody)", "a-token-of-nobody")
@@ -274,7 +274,7 @@ def test_who_sent_a_report_is_written_nowhere(tmp_path: Path) -> None:
         process.terminate()
         output, errors = process.communicate(timeout=PATIENCE)
     held = while_it_runs + b"".join(disk(tmp_path)) + (output + errors).encode()
-    assert THEME.version.encode() in held  # what is there is found
+    assert THEME.version.encode() in held  # the search finds bytes that are there
     assert tally(tmp_path, THEME).total == 60
-    for one in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
-        assert one not in held, one
+    for content in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
+        assert content not in held, content

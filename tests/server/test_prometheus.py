@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""The metrics that Prometheus reads."""
 
 import math
 import os
@@ -43,20 +43,20 @@ def test_counters_follow_accepted_repeated_and_refused_posts(client: FlaskClient
         "dither_batches_waiting": 0,
     }
     assert expected.items() <= samples(response.text).items()
-    assert "_created" not in response.text, "nobody is told when the first report came"
+    assert "_created" not in response.text, "the time of the first report must not be exported"
 
 
 def test_gauges_describe_the_database_and_its_disk(client: FlaskClient, tmp_path: Path) -> None:
     client.post("/v1/reports", data=batch().encode(), content_type="application/json")
-    told = samples(client.get("/metrics").text)
+    values = samples(client.get("/metrics").text)
     labels = f'database="sqlite {sqlite3.sqlite_version}",python="{platform.python_version()}",version="0.1.0"'
-    assert told[f"dither_build_info{{{labels}}}"] == 1
-    assert told["dither_database_up"] == 1
-    assert told["dither_batch_ids"] == 1
+    assert values[f"dither_build_info{{{labels}}}"] == 1
+    assert values["dither_database_up"] == 1
+    assert values["dither_batch_ids"] == 1
     files = [tmp_path / "dither.db", tmp_path / "dither.db-wal"]
-    assert told["dither_database_wal_bytes"] == files[1].stat().st_size > 0
-    assert told["dither_database_bytes"] == sum(file.stat().st_size for file in files)
-    assert 0 < told["dither_disk_free_bytes"] < told["dither_disk_bytes"]
+    assert values["dither_database_wal_bytes"] == files[1].stat().st_size > 0
+    assert values["dither_database_bytes"] == sum(file.stat().st_size for file in files)
+    assert 0 < values["dither_disk_free_bytes"] < values["dither_disk_bytes"]
 
 
 def test_damaged_database_is_down_and_the_counters_remain(tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_damaged_database_is_down_and_the_counters_remain(tmp_path: Path) -> Non
         (tmp_path / "dither.db").write_bytes(b"this is no database" * 1000)
         for file in tmp_path.glob("dither.db-*"):
             file.unlink()
-        told = samples(app.test_client().get("/metrics").text)
-        assert told["dither_database_up"] == 0
-        assert told['dither_reports_acknowledged_total{metric="theme"}'] == 0
-        assert not any(name.startswith(("dither_batch_ids", "dither_disk")) for name in told)
+        values = samples(app.test_client().get("/metrics").text)
+        assert values["dither_database_up"] == 0
+        assert values['dither_reports_acknowledged_total{metric="theme"}'] == 0
+        assert not any(name.startswith(("dither_batch_ids", "dither_disk")) for name in values)
 
 
 def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,9 +75,9 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
     prometheus = Prometheus(clock=lambda: now[0])
     since: list[float | None] = []
 
-    def oldest(one: float | None) -> None:
-        since.append(one)
-        Prometheus.oldest(prometheus, one)
+    def oldest(oldest_at: float | None) -> None:
+        since.append(oldest_at)
+        Prometheus.oldest(prometheus, oldest_at)
 
     monkeypatch.setattr(prometheus, "oldest", oldest)
     committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(), prometheus)
@@ -92,10 +92,10 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
     second.result(PATIENCE)
     committer.close()
     assert samples(prometheus.text())[name] == 0
-    times = [one for one in since[:-1] if one is not None]
+    times = [oldest_at for oldest_at in since[:-1] if oldest_at is not None]
     assert since[-1] is None
     assert times == sorted(times)
-    assert all(math.isfinite(one) for one in times)
+    assert all(math.isfinite(oldest_at) for oldest_at in times)
 
 
 def test_killed_worker_no_longer_counts_as_waiting(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ if len(sys.argv) == 1:
     subprocess.run([sys.executable, "-c", os.environ["SCRIPT"], "first"], check=True)
     print(prometheus.text().decode())
 """
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "SCRIPT": script},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.rstrip()
-    numbers = samples(told)
+    numbers = samples(printed)
     assert 5 <= numbers["dither_oldest_batch_age_seconds"] < 1000
     assert numbers["dither_batches_waiting"] == 3
     assert numbers['dither_ingest_answers_total{status="202"}'] == 2  # what it did, it did

@@ -24,18 +24,18 @@ PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PATIENCE = 120.0
 
 
-def jobs(page: str, told: str, url: str) -> str:
-    """The jobs of a page's prometheus.yml, for what listens at this URL."""
+def jobs(page: str, address: str, url: str) -> str:
+    """Return the jobs of a page's prometheus.yml, with this URL as their target."""
     (block,) = re.findall(
         r"```yaml\n# prometheus.yml\n.*?scrape_configs:\n(.*?)```", (PAGES / page).read_text(), re.DOTALL
     )
-    assert told in block
-    return str(block).replace(told, urlsplit(url).netloc)
+    assert address in block
+    return str(block).replace(address, urlsplit(url).netloc)
 
 
 @contextmanager
 def prometheus(folder: Path, scrape: str) -> Iterator[int]:
-    """One that asks every two seconds, and its port."""
+    """Start a Prometheus that scrapes every two seconds; return it and its port."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("no Prometheus here: apt-get install prometheus")
@@ -53,27 +53,27 @@ def prometheus(folder: Path, scrape: str) -> Iterator[int]:
 
 
 def answered(port: int, query: str) -> list[Any]:
-    """What Prometheus answers as soon as that is something."""
+    """Return the first answer of Prometheus that is not empty."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        time.sleep(0.1)  # it says to nobody when it has asked
+        time.sleep(0.1)  # Prometheus signals no scrape
         with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
             try:
                 connection.request("GET", f"/api/v1/query?{urlencode({'query': query})}")
                 response = connection.getresponse()
             except ConnectionError:
                 continue  # it does not listen yet
-            told = response.read()
+            answer = response.read()
         if response.status == 503:
             continue  # it is not ready yet
-        assert response.status == 200, told
-        if found := json.loads(told)["data"]["result"]:
+        assert response.status == 200, answer
+        if found := json.loads(answer)["data"]["result"]:
             return list(found)
     raise AssertionError(f"nothing answers {query}")
 
 
 def some_of_everything(url: str, token: str) -> None:
-    """Report, be refused, read, send what is no HTTP, and come as a crowd, of which some have to give way."""
+    """Report, be refused, read, send bytes that are not HTTP, and open more connections than are allowed."""
     with closing(HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)) as connection:
         for body, status in ((batch().encode(), 202), (b"garbage", 400)):
             connection.request("POST", "/v1/reports", body, {"Content-Type": "application/json"})

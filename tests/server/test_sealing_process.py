@@ -52,7 +52,7 @@ def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path:
         with socket.create_connection((host, int(port)), timeout=30) as torn:
             torn.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body[:-9])
             torn.shutdown(socket.SHUT_WR)
-            torn.recv(1000)  # until the collector has hung up, or has said what is wrong
+            torn.recv(1000)  # until the collector has hung up or answered an error
         assert posted(url, batch(THEME).encode(), "/v1/reports")[0] == 202
         with closing(Store(url_of(tmp_path), create=False)) as store:
             assert store.sealed(THEME) is None
@@ -67,9 +67,9 @@ def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path:
 def test_a_row_that_relays_replay_in_40_bodies_is_counted_once(
     tmp_path: Path, way: str, request: pytest.FixtureRequest
 ) -> None:
-    """Each body has a row of the relay's own beside it, so that no two are alike, and the answers tell nothing."""
+    """Each body also holds a row of the relay's own, so that no two are equal and the answers reveal nothing."""
     url = request.getfixturevalue("postgresql_url") if way == "postgresql" else None
     options = ["--spool", f"{tmp_path}/spool"] if way == "spool" else []
     counted, sealed = replayed(tmp_path, 10, url, *options)
     assert counted == 1 + 40
-    assert sealed == Sealed(40, 41, 2, refused=39)  # all but the first hide nobody
+    assert sealed == Sealed(40, 41, 2, refused=39)  # batches after the first hide nobody

@@ -1,4 +1,4 @@
-"""The torture tests at a small size, and what no size makes worse: a lock held, retries in any order."""
+"""The torture tests at a small size, and those whose size does not matter: a lock held, retries in any order."""
 
 import base64
 import sys
@@ -41,7 +41,7 @@ def test_reports_are_counted_once_through_kill_9_of_the_collector(tmp_path: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="which processes a fold has started is read in /proc, of Linux")
 @pytest.mark.slow  # Dask's processes alone take 10 s; test_killed.py kills at each step without them
 def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
-    """Of each kind of process one is killed, but those that a fold starts itself."""
+    """One process of each kind is killed, except those that a fold starts itself."""
     seen = fold_rounds(tmp_path, 2)
     assert seen.kills.keys() == {
         "collector",
@@ -65,7 +65,7 @@ def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) ->
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
 @pytest.mark.slow  # 20 starts; sealed/test_posts.py has two collectors of one database
-def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
+def test_two_relays_and_two_collectors_on_one_database_count_once(tmp_path: Path) -> None:
     """Of the 60 reports whose key is retired, each shows at a relay: unread, or kept."""
     lost = several(tmp_path, 1)
     assert lost.counted == 60 + 60 + 60 + 120
@@ -78,7 +78,7 @@ def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
 def test_acknowledged_commits_survive_power_cuts(
     tmp_path: Path, cuts: Callable[..., list[str]], points: int, commits: int
 ) -> None:
-    """And the test can fail: without fsync the same cuts lose what was acknowledged. More cuts see more orders."""
+    """The test can fail: without fsync the same cuts lose acknowledged commits. More cuts cover more orders."""
     for durable in (True, False):
         (tmp_path / str(durable)).mkdir()
         wrong = cuts(tmp_path / str(durable), points if durable else 6, commits=commits, durable=durable)
@@ -98,7 +98,7 @@ def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", hostile_peers.SERVERS)
-def test_frames_that_could_be_misread(name: str, tmp_path: Path) -> None:
+def test_server_misreads_no_ambiguous_frame(name: str, tmp_path: Path) -> None:
     with hostile_peers.running(name, tmp_path) as target:
         assert hostile_peers.misread(target) == []
 
@@ -116,13 +116,13 @@ def test_peers_that_reset_do_not_fill_the_log(name: str, tmp_path: Path) -> None
     assert hostile_peers.lines_of_resets(name, tmp_path, 1.0) < 20
 
 
-def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
+def test_collector_answers_503_while_its_database_is_locked(tmp_path: Path) -> None:
     seen, _ = locked(tmp_path, 0.2, lock_wait=0.05)
     assert seen[503] > 0
 
 
 @pytest.mark.slow  # all analyses at once are seconds of work; reading/test_limiter.py has their limits
-def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
+def test_reports_are_accepted_during_expensive_requests(tmp_path: Path) -> None:
     seen = costly(tmp_path, Size(days=15, values=800, candidates=600, rude=6))
     answered = {path for path, status in seen.statuses if status == 200}
     assert {TABLE, TREND, CANDIDATES} <= answered
@@ -132,8 +132,8 @@ def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # the work must take seconds to be abandoned; reading/test_limiter.py abandons work in steps
-def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
-    """It shows although nothing has been sent yet: these take seconds before the first byte."""
+def test_peer_that_hangs_up_ends_its_work(tmp_path: Path) -> None:
+    """The hang-up is noticed before anything has been sent: these requests take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
     limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.5")
     with running(tmp_path, *limits, toml=toml) as (url, _):
@@ -158,7 +158,7 @@ def until(url: str, status: int) -> None:
 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
-def test_a_process_whose_disk_is_full(tmp_path: Path) -> None:
+def test_collector_on_a_full_disk_answers_503_and_keeps_acknowledged_reports(tmp_path: Path) -> None:
     seen, acknowledged = full_disk(tmp_path, free=700)
     assert seen[503] > 0
     assert acknowledged > 0
@@ -195,7 +195,7 @@ class Retries(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 5))
     def deliver_half(self, number: int) -> None:
-        """A proxy cuts the body, or the device is told nothing: the body that arrives is no batch."""
+        """A proxy cuts the body, or the device gets no answer: the body that arrives is not a batch."""
         assert self.post(self.batches[number].encode()[:-7]) == 400
 
     @rule(number=st.integers(0, 5))
@@ -221,13 +221,13 @@ class Retries(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [4, pytest.param(20, marks=pytest.mark.slow)])
-def test_deliveries_in_any_order(examples: int) -> None:
+def test_deliveries_in_any_order_count_once(examples: int) -> None:
 
     limits = settings(max_examples=examples, stateful_step_count=10, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Retries, settings=limits)
 
 
-def test_a_network_that_cuts_doubles_and_a_collector_that_dies() -> None:
+def test_reports_count_once_over_a_failing_network_and_a_killed_collector() -> None:
     machine = Deliveries()
     try:
         for number, cut in enumerate(Cut):

@@ -138,9 +138,9 @@ BEFORE = (
 
 
 def before(status: HTTPStatus, problem: str = "", title: str = "", detail: str = "") -> bytes:
-    """The answer of a collector that knows nothing of pages."""
-    told = {"type": f"urn:dither:problem:{problem}", "title": title, "status": status, "detail": detail}
-    body = json.dumps(told) if problem else '{"accepted": 3}'
+    """The answer of a collector without listed origins."""
+    problem_body = {"type": f"urn:dither:problem:{problem}", "title": title, "status": status, "detail": detail}
+    body = json.dumps(problem_body) if problem else '{"accepted": 3}'
     media_type = "application/problem+json" if problem else "application/json"
     text = BEFORE.format(status=status.value, phrase=status.phrase, type=media_type, length=len(body), body=body)
     return text.encode("ascii")
@@ -166,7 +166,7 @@ def test_answers_without_origins_have_no_header_for_pages(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("options", [CLOSED, ("--open", "report")])
 def test_web_page_cannot_report_to_a_collector_on_loopback(options: tuple[str, ...], tmp_path: Path) -> None:
-    """Not even one that has rebound its own name to this machine: it is still its own origin."""
+    """Not even a page that has rebound its own name to this machine, because its origin stays its own."""
     with running(tmp_path, *options) as (url, process):
         port = urlsplit(url).port
         rebound = (b"Host: evil.example:%d" % (port or 0), b"Origin: http://evil.example:%d" % (port or 0))

@@ -12,7 +12,7 @@ from server.collecting import THEME, batch, rows_of, running, same
 from server.test_process import PATIENCE, send
 
 
-def test_three_processes_count_once_what_each_of_them_is_sent(tmp_path: Path) -> None:
+def test_three_processes_count_a_batch_sent_to_each_of_them_once(tmp_path: Path) -> None:
     """Every body goes to every process, at the same time: one of them counts it, and all acknowledge it."""
     rows = [rows_of(THEME, 2, bytes([number])) for number in range(60)]
     bodies = [batch(THEME, row).encode() for row in rows]

@@ -17,7 +17,7 @@ from dither_server.store import Store
 from dither_shared import Batch
 from dither_shared.metrics.period import utc_today
 from dither_spool.layout import SpoolLayout, claim
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, THEME, batch, by_kind, config, problem, rows_of, running
 from server.ingest.posting import post as post_to
 from server.test_process import PATIENCE, connect, tally
@@ -248,7 +248,7 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
         assert url.startswith("http://")
     assert "belongs to" not in invoke(tmp_path, "doctor", "--before-start", *spool).stdout
     other = f"sqlite:///{tmp_path}/other.db"
-    line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
+    line = error_of(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
         both = f"belongs to the database {store.identity()}, and db is {stranger.identity()}; name the database"
         assert stranger.definitions.registered() == []
@@ -273,4 +273,4 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
 )
 def test_impossible_spool_settings_are_refused_in_one_line(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
-    assert why in told(invoke(tmp_path, "run", *options))
+    assert why in error_of(invoke(tmp_path, "run", *options))

@@ -21,7 +21,7 @@ from dither_spool.fold import Folding, FoldStep
 from dither_spool.journal import SpoolJournal
 from dither_spool.layout import claim
 from forkserver import run, start
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
 from server.dask import cluster_of
 from server.database import execute, url_of
@@ -115,7 +115,7 @@ def test_skip_command_prints_the_bytes_of_the_damaged_segment(folder: Path, spoo
     here = ("fold", "--spool", str(spool))
     failed = invoke(folder, *here)
     assert (failed.exit_code, "or skip the damage with fold --skip" in failed.stderr) == (1, True)
-    assert "segments holds no" in told(invoke(folder, *here, "--skip", "f" * 32 + ".segment"))
+    assert "segments holds no" in error_of(invoke(folder, *here, "--skip", "f" * 32 + ".segment"))
     result = invoke(folder, *here, "--skip", str(path), "--skip", cut)
     assert result.exit_code == 0, result.output
     skipped = re.search(rf"{name} is damaged: skipped ([0-9,]+) of {size - 1:,} bytes\n", result.stderr)
@@ -237,28 +237,32 @@ def test_wrong_arguments_of_fold_get_one_line_each(
 ) -> None:
     monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
     here = ("fold", "--spool", str(spool))
-    unset = told(invoke(folder, "fold"))
+    unset = error_of(invoke(folder, "fold"))
     assert "DITHER_SPOOL: not set" in unset
     assert unset.endswith(", for example /var/lib/spool\n")
-    nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
+    nowhere = error_of(invoke(folder, "fold", "--spool", f"{folder}/no"))
     unmade = "is not a spool: a collector creates it when it starts"
     assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"
     (folder / "empty").mkdir()
-    assert unmade in told(invoke(folder, "fold", "--spool", f"{folder}/empty"))
-    assert unmade in told(invoke(folder, "fold", "--spool", f"local://{folder}/empty"))
-    assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
-    assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
-    assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
-    both = told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
+    assert unmade in error_of(invoke(folder, "fold", "--spool", f"{folder}/empty"))
+    assert unmade in error_of(invoke(folder, "fold", "--spool", f"local://{folder}/empty"))
+    assert "spool: " in error_of(invoke(folder, "fold", "--spool", "nonsense://bucket"))
+    assert "does not exist; a collector has not run on it yet" in error_of(
+        invoke(folder, *here, "--db", "sqlite:///no.db")
+    )
+    assert "--scheduler: no Dask scheduler answers" in error_of(
+        invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9")
+    )
+    both = error_of(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
     assert "--jobs: cannot be used with --scheduler" in both
-    assert "horizon: 30 is not above 30" in told(invoke(folder, *here, "--horizon", "30"))
-    assert "cannot be used with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
-    assert "--skip: cannot be used with --dry-run" in told(invoke(folder, *here, "--dry-run", "--skip", "x"))
-    assert "segments holds no 'x'" in told(invoke(folder, *here, "--skip", "x"))
+    assert "horizon: 30 is not above 30" in error_of(invoke(folder, *here, "--horizon", "30"))
+    assert "cannot be used with --dry-run" in error_of(invoke(folder, *here, "--dry-run", "--every", "1s"))
+    assert "--skip: cannot be used with --dry-run" in error_of(invoke(folder, *here, "--dry-run", "--skip", "x"))
+    assert "segments holds no 'x'" in error_of(invoke(folder, *here, "--skip", "x"))
     for span in ("10", "m", "0m", "1d", "-1s", "10 m"):
-        assert "invalid interval" in told(invoke(folder, *here, "--every", span))
+        assert "invalid interval" in error_of(invoke(folder, *here, "--every", span))
     execute(url_of(folder), "UPDATE alembic_version SET version_num = '9999'")
-    assert "has schema 9999 of a newer dither" in told(invoke(folder, *here))
+    assert "has schema 9999 of a newer dither" in error_of(invoke(folder, *here))
     assert not list((folder / "spool").rglob("*.json"))
 
 
@@ -273,7 +277,7 @@ def test_fold_refuses_the_spool_of_another_database(folder: Path, spool: Folder)
         other = store.identity()
     for options in ((), ("--dry-run",), ("--skip", name), ("--jobs", "2")):
         here = ("fold", "--spool", str(spool), "--db", f"sqlite:///{folder}/other.db")
-        assert f"{spool} belongs to the database " in (line := told(invoke(folder, *here, *options)))
+        assert f"{spool} belongs to the database " in (line := error_of(invoke(folder, *here, *options)))
         assert f", and db is {other}" in line
     assert (spool.names("segments"), journal.path.exists()) == ([name], True)
 

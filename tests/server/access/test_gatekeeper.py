@@ -45,7 +45,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 
 def rules() -> list[Rule]:
-    """Every route that the app's own url map knows, without a list to be forgotten."""
+    """Return every route of the app's own URL map, so that no list can be out of date."""
     bare = Flask("dither_server")
     for blueprint in (routes, pages):
         bare.register_blueprint(blueprint)
@@ -99,7 +99,7 @@ def test_each_route_admits_exactly_the_roles_that_cover_its_own(app: Flask) -> N
 
 
 def test_admin_covers_every_role_and_others_only_themselves() -> None:
-    covered = [[one.covers(other) for other in Role] for one in Role]
+    covered = [[role.covers(other) for other in Role] for role in Role]
     assert covered == [[True, False, False], [False, True, False], [True, True, True]]
 
 
@@ -122,7 +122,7 @@ class Tokens:
         if self.away:
             raise StoreError("database: gone")
         self.used.append((list(digests), day))
-        self.stored = [replace(one, used=day) if one.digest in digests else one for one in self.stored]
+        self.stored = [replace(token, used=day) if token.digest in digests else token for token in self.stored]
 
 
 def gatekeeper(tokens: Tokens, clock: Callable[[], float] = time.monotonic) -> Gatekeeper:
@@ -201,7 +201,7 @@ def test_while_the_database_is_away_known_tokens_go_on() -> None:
 
 
 def test_only_a_token_read_recently_is_judged_without_the_database() -> None:
-    """What is not settled may need the database, for which the socket's thread does not wait."""
+    """An undecided request may need the database; the socket's thread must not wait for it."""
     now = [0.0]
     keeper = gatekeeper(Tokens("right"), lambda: now[0])
     assert not keeper.settled("Bearer right")  # nothing was read yet

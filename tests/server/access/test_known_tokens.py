@@ -10,7 +10,7 @@ import pytest
 from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, running
 from server.test_near import CLOSED, statuses
 from server.test_process import PATIENCE
@@ -44,11 +44,11 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
 def listed(folder: Path) -> dict[str, dict[str, str | None]]:
     """The tokens by their notes."""
     tokens = json.loads(invoke(folder, "token", "list", "--json").stdout)
-    return {one["note"]: one for one in tokens}
+    return {token["note"]: token for token in tokens}
 
 
 @pytest.mark.usefixtures("one_day")
-def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
+def test_tokens_expire_on_a_day_or_after_a_number_of_days(folder: Path) -> None:
     today = utc_today()
     for note, expires in (("days", "90d"), ("day", f"{today.year + 2}-01-01"), ("never", None)):
         more = [] if expires is None else ["--expires", expires]
@@ -60,8 +60,8 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     assert tokens["days"]["made"] == today.isoformat()
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         old, other = StoredToken(b"o" * 32, "read", "old", today, today), StoredToken(b"x" * 32, "report", "x", today)
-        for one in (old, other):
-            store.tokens.add(one)
+        for token in (old, other):
+            store.tokens.add(token)
         for day in (today, today - timedelta(days=3)):  # the later one stays
             store.tokens.note_uses([other.digest], day)
     lines = invoke(folder, "token", "list").stdout.splitlines()
@@ -77,15 +77,15 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     assert checked.count("warning  configuration: token") == 1
 
 
-def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
-    for given, what in (
+def test_expiry_that_is_not_a_future_day_is_refused(folder: Path) -> None:
+    for expiry, what in (
         ("soon", "not a date; write it as 90d or"), ("0d", "not a future day"), ("2020-01-01", "not a future day"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),
         ("99999999d", "not a date"), ("20270101", "not a date"),
         ("99999d", "not a future day within a hundred years"),
     ):  # fmt: skip
-        said = told(invoke(folder, "token", "create", "--role", "read", "--expires", given))
-        assert f"--expires: {what}" in said, given
+        said = error_of(invoke(folder, "token", "create", "--role", "read", "--expires", expiry))
+        assert f"--expires: {what}" in said, expiry
     assert invoke(folder, "token", "list").stdout == ""
 
 
@@ -96,24 +96,26 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         for number, expires in enumerate((None, end, today + timedelta(days=3))):
             store.tokens.add(StoredToken(bytes([number]) * 32, "report", "for gateways", made, expires))
-        forever, ending, nearly = (one.identifier for one in store.tokens.all())
+        forever, ending, nearly = (stored.identifier for stored in store.tokens.all())
         drawn = [invoke(folder, "token", "rotate", old).stdout.strip() for old in (forever, ending, nearly)]
-        tokens = {one.identifier: one for one in store.tokens.all()}
+        tokens = {stored.identifier: stored for stored in store.tokens.all()}
         assert [tokens[old].expires for old in (forever, ending, nearly)] == [
             today + timedelta(days=7),
             today + timedelta(days=7),
             today + timedelta(days=3),  # it ends no later for having been rotated
         ]
-        fresh = [next(one for one in tokens.values() if one.digest == digest_of(token)) for token in drawn]
-        assert [one.expires for one in fresh] == [None, today + (end - made), today + timedelta(days=83)]
-        assert {(one.role, one.note, one.day, one.used) for one in fresh} == {("report", "for gateways", today, None)}
+        fresh = [next(stored for stored in tokens.values() if stored.digest == digest_of(token)) for token in drawn]
+        assert [stored.expires for stored in fresh] == [None, today + (end - made), today + timedelta(days=83)]
+        assert {(stored.role, stored.note, stored.day, stored.used) for stored in fresh} == {
+            ("report", "for gateways", today, None)
+        }
         invoke(folder, "token", "rotate", fresh[0].identifier, "--grace", "0d", "--expires", "30d")
-        last = {one.digest: one for one in store.tokens.all()}
+        last = {stored.digest: stored for stored in store.tokens.all()}
         assert last[fresh[0].digest].expires == today
-        (newest,) = set(last) - {one.digest for one in tokens.values()}
+        (newest,) = set(last) - {stored.digest for stored in tokens.values()}
         assert last[newest].expires == today + timedelta(days=30)
-    assert "ID: names no token" in told(invoke(folder, "token", "rotate", "0123"))
-    assert "--grace: not a future day" in told(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
+    assert "ID: names no token" in error_of(invoke(folder, "token", "rotate", "0123"))
+    assert "--grace: not a future day" in error_of(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
 
 
 @pytest.mark.usefixtures("one_day")
@@ -128,4 +130,4 @@ def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) 
             assert statuses(url, {"Authorization": f"Bearer {ended}"}) == (401, 401, 202)
             process.terminate()
             assert process.wait(PATIENCE) == 0
-        assert {one.note: one.used for one in store.tokens.all()} == {"good": today, "ended": None}
+        assert {token.note: token.used for token in store.tokens.all()} == {"good": today, "ended": None}

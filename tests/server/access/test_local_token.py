@@ -1,4 +1,4 @@
-"""The token that a collector draws at its start: who reads by it, and how a browser keeps it."""
+"""The token that a collector draws at its start: who can read with it, and how a browser keeps it."""
 
 import base64
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def token(app: Flask) -> LocalToken:
 
 
 def get(app: Flask, path: str, **headers: str) -> TestResponse:
-    """What somebody on this machine is answered who has kept no cookie."""
+    """Return the status that somebody on this machine gets without a cookie."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return app.test_client(use_cookies=False).get(path, headers=named)
 
@@ -55,7 +55,9 @@ def test_local_token_reads_and_does_nothing_else(app: Flask, token: LocalToken) 
     assert problem(sent) == (403, "forbidden")
 
 
-def test_a_page_that_is_opened_with_it_keeps_a_cookie_and_drops_it(app: Flask, token: LocalToken) -> None:
+def test_page_opened_with_the_local_token_sets_a_cookie_and_drops_the_token_from_its_address(
+    app: Flask, token: LocalToken
+) -> None:
     answer = get(app, f"/m/theme?since=2026-11-01&token={token.token}&find=a%26b")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/m/theme?since=2026-11-01&find=a%26b")
     assert (answer.headers["Cache-Control"], answer.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
@@ -71,8 +73,8 @@ def test_a_page_that_is_opened_with_it_keeps_a_cookie_and_drops_it(app: Flask, t
     assert "; Secure" in get(app, f"/?token={token.token}", Forwarded="for=unknown;proto=https").headers["Set-Cookie"]
 
 
-def test_the_cookie_is_no_token_and_no_token_a_cookie(app: Flask, token: LocalToken) -> None:
-    for given in (
+def test_cookie_is_not_accepted_as_a_token_nor_a_token_as_a_cookie(app: Flask, token: LocalToken) -> None:
+    for cookie in (
         "",
         "dither-8000=",
         f"dither-8000={token.token}",
@@ -82,13 +84,13 @@ def test_the_cookie_is_no_token_and_no_token_a_cookie(app: Flask, token: LocalTo
         "dither-8000=" + "x" * 5000,
         "dither-8000=\xff",
     ):
-        assert get(app, "/", Cookie=given).status_code == 401, given
+        assert get(app, "/", Cookie=cookie).status_code == 401, cookie
     # Another port of this host may have set one of the same name, for a path before ours.
     assert get(app, "/m/theme", Cookie=f"dither-8000=tossed; dither-8000={token.cookie}").status_code == 200
 
 
 def test_cookie_of_the_local_token_only_reads(app: Flask, token: LocalToken) -> None:
-    """So that no page of another site or port can have the browser do anything by it."""
+    """No page of another site or port may make the browser use the cookie for anything else."""
     far = {"REMOTE_ADDR": "192.0.2.7", "HTTP_COOKIE": f"dither-8000={token.cookie}"}
     client = app.test_client(use_cookies=False)
     sent = client.post("/v1/reports", data=batch().encode(), content_type="application/json", environ_overrides=far)
@@ -107,7 +109,7 @@ def test_cookie_of_the_local_token_only_reads(app: Flask, token: LocalToken) -> 
         assert get(app, "/", Cookie=kept, Sec_Fetch_Site=site, Sec_Fetch_Mode=mode).status_code == status
 
 
-def test_redirect_that_drops_the_token_leads_nowhere_else(app: Flask, token: LocalToken) -> None:
+def test_redirect_that_drops_the_token_leads_to_the_same_page(app: Flask, token: LocalToken) -> None:
     for asked, location in (
         ("/?{}", "/"),
         ("/m/theme?{}&_external=1&_scheme=javascript&_anchor=x", "/m/theme?_external=1&_scheme=javascript&_anchor=x"),
@@ -126,7 +128,7 @@ def test_redirect_that_drops_the_token_leads_nowhere_else(app: Flask, token: Loc
     assert mounted.headers["Location"] == "/e.x/"
 
 
-def test_no_other_token_enters_by_the_address(app: Flask, token: LocalToken) -> None:
+def test_only_the_local_token_is_accepted_in_the_address(app: Flask, token: LocalToken) -> None:
     for path in ("/?token=", "/?token=wrong", f"/?token={token.cookie}", f"/m/theme?token=wrong&token={token.token}"):
         answer = get(app, path)
         assert problem(answer) == (401, "unauthorized")

@@ -1,4 +1,4 @@
-"""Which origins can be listed, and which requests are of a listed page."""
+"""Which origins can be listed, and which requests come from a listed page."""
 
 import string
 
@@ -49,7 +49,7 @@ def test_origins_as_browsers_write_them_can_be_listed_and_no_others() -> None:
 NAMES = st.lists(st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=9), min_size=1, max_size=4)
 HOSTS = NAMES.map(lambda labels: ".".join([*labels[:-1], f"x{labels[-1]}"]))
 HOSTS = HOSTS.filter(lambda host: not host.rpartition(".")[2].startswith("0x"))
-ADDRESSES = st.one_of(st.ip_addresses(v=4).map(str), st.ip_addresses(v=6).map(lambda one: f"[{one}]"))
+ADDRESSES = st.one_of(st.ip_addresses(v=4).map(str), st.ip_addresses(v=6).map(lambda address: f"[{address}]"))
 PORTS = st.integers(1, 65_535).filter(lambda port: port not in {80, 443}).map(lambda port: f":{port}")
 
 
@@ -77,7 +77,7 @@ def test_listed_origin_admits_itself_and_no_variation_of_it(scheme: str, host: s
 @example("http://[" + ":" * 40 + "]")
 @example("http://" + "9" * 5000)
 def test_any_text_is_taken_as_an_origin_or_refused_by_name(text: str) -> None:
-    """And what is taken has no two readings: no case to fold, nothing to decode, nothing that separates."""
+    """An accepted origin has one reading: no upper case, nothing to decode, no separator."""
     try:
         Origins((text,))
     except ParameterError as error:

@@ -1,4 +1,4 @@
-"""A login that a proxy has done: who reads by it, and who tries to without."""
+"""A login at a proxy: who can read with it, and which forgeries are refused."""
 
 import logging
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def ignored(app: Flask) -> int:
     return int(float(text.split("\ndither_logins_ignored_total ")[1].split("\n")[0]))
 
 
-def test_whom_a_proxy_names_may_read(app: Flask) -> None:
+def test_user_named_by_the_proxy_may_read(app: Flask) -> None:
     for path in READ:
         assert status(app, path, PROXY, x_forwarded_user="anna@example.org") == 200
         assert status(app, path, PROXY) == 401
@@ -43,7 +43,7 @@ def test_whom_a_proxy_names_may_read(app: Flask) -> None:
     assert ignored(app) == 0
 
 
-def test_the_header_from_elsewhere_is_ignored_counted_and_said_once(
+def test_login_header_from_another_peer_is_ignored_counted_and_logged_once(
     app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -57,7 +57,7 @@ def test_the_header_from_elsewhere_is_ignored_counted_and_said_once(
 
 
 @pytest.mark.parametrize("name", ["anna, mallory", "mallory,", ",", "anna,anna"])
-def test_a_header_that_came_twice_is_nobody(app: Flask, name: str) -> None:
+def test_login_header_sent_twice_names_nobody(app: Flask, name: str) -> None:
     assert status(app, "/v1/metrics", PROXY, x_forwarded_user=name) == 401
 
 
@@ -71,7 +71,7 @@ def test_the_server_lets_no_header_pass_for_another() -> None:
     assert sent((b"x-forwarded-user", b"mallory"), (b"X-Forwarded-User", b"anna")) == "mallory, anna"
 
 
-def test_similar_headers_are_nobody(app: Flask) -> None:
+def test_headers_similar_to_the_login_header_name_nobody(app: Flask) -> None:
     for header in ("x_forwarded_email", "x_forwarded_preferred_username", "x_forwarded_user_", "remote_user"):
         assert status(app, "/v1/metrics", PROXY, **{header: "anna"}) == 401
 
@@ -93,12 +93,12 @@ def test_another_sites_page_does_not_read_by_the_login_of_its_visitor(app: Flask
     assert status(app, "/v1/metrics", PROXY, sec_fetch_mode="navigate", **cross) == 200
 
 
-def test_a_token_counts_beside_a_login(app: Flask) -> None:
+def test_token_is_accepted_beside_a_login(app: Flask) -> None:
     assert status(app, "/v1/metrics", PROXY, x_forwarded_user="anna", authorization="Bearer wrong") == 200
     assert status(app, "/v1/metrics", STRANGER, x_forwarded_user="anna", authorization="Bearer wrong") == 401
 
 
-def test_no_header_counts_unless_it_is_set(tmp_path: Path) -> None:
+def test_login_header_is_ignored_unless_it_is_configured(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path, open=frozenset(), proxies="10.0.0.0/24")))):
         assert status(app, "/v1/metrics", PROXY, x_forwarded_user="anna") == 401
         assert ignored(app) == 0

@@ -48,11 +48,11 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
     frequency = (rng.binomial(200, q + 0.02 * (p - q), (2, surveys)) / 200 - q) / (p - q)
     error = noise_law(mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([200]))
     names = [str(place) for place in range(surveys)]
-    told = [
+    estimates = [
         Table({"version": "v", "reports": 200}, {"value": names, "frequency": f, "standard_error": e})
         for f, e in zip(frequency, error, strict=True)
     ]
-    rows = combined("x", [Version(one, mechanism, DISTINCT) for one in told], 0.95).rows()
+    rows = combined("x", [Version(table, mechanism, DISTINCT) for table in estimates], 0.95).rows()
     off = np.array([row["frequency"] for row in rows]) - 0.02
     assert abs(off.mean()) < 0.08 * off.std()
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
@@ -64,18 +64,18 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
     assert client.get("/v1/metrics/theme/combined").json["values"] == []  # type: ignore[index]
     store.register([FORMER])
     store.commit([upload(THEME, rows_of(THEME, 900)), upload(FORMER, rows_of(FORMER, 400))], TODAY, b"s" * 16)
-    told = client.get("/v1/metrics/theme/combined?confidence=0.9").json
-    assert told is not None
-    assert (told["reports"], told["confidence"]) == (1300, 0.9)
-    assert sorted(told["versions"]) == sorted([THEME.version, FORMER.version])
-    assert {row["value"] for row in told["values"]} == {"dark", "light", "other"}  # that both list
+    combination = client.get("/v1/metrics/theme/combined?confidence=0.9").json
+    assert combination is not None
+    assert (combination["reports"], combination["confidence"]) == (1300, 0.9)
+    assert sorted(combination["versions"]) == sorted([THEME.version, FORMER.version])
+    assert {row["value"] for row in combination["values"]} == {"dark", "light", "other"}  # both list these
     each = {}
-    for version in told["versions"]:
+    for version in combination["versions"]:
         answer = client.get(f"/v1/metrics/theme/estimate?version={version}").json
         assert answer is not None
         each[version] = {row["value"]: row for row in answer["values"]}
-    mechanisms = {one.version: one.mechanism for one in (THEME, FORMER)}
-    for row in told["values"]:
+    mechanisms = {metric.version: metric.mechanism for metric in (THEME, FORMER)}
+    for row in combination["values"]:
         pairs = [(of[row["value"]]["frequency"], mechanisms[version], version) for version, of in each.items()]
         share = min(1.0, max(0.0, row["frequency"]))
         errors = [
@@ -113,7 +113,7 @@ def test_versions_that_differ_in_their_noise_alone_are_combined_if_asked(tmp_pat
     store, client = collector_of(app).store, app.test_client()
     noisier = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 0.5", 1))["theme"]
     store.register([FORMER, noisier])
-    store.commit([upload(one, rows_of(one, 400)) for one in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
+    store.commit([upload(metric, rows_of(metric, 400)) for metric in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
     everything = client.get("/v1/metrics/theme/combined").json
     alike = client.get("/v1/metrics/theme/combined?same_question=true").json
     assert everything is not None
@@ -128,19 +128,19 @@ def test_means_of_versions_of_one_range_are_combined(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, metrics={**METRICS, "speed": SPEEDS[0]}))
     store, client = collector_of(app).store, app.test_client()
     store.register([*SPEEDS, OTHER_RANGE])
-    store.commit([upload(one, rows_of(one, 500, value=4)) for one in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
+    store.commit([upload(metric, rows_of(metric, 500, value=4)) for metric in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
     refused = client.get("/v1/metrics/speed/combined")
     assert problem(refused) == (400, "parameter")
     assert "same_question" in refused.text
     found = client.get("/v1/metrics/speed/combined?same_question=true").json
     assert found is not None
-    assert set(found["versions"]) == {one.version for one in SPEEDS}
+    assert set(found["versions"]) == {metric.version for metric in SPEEDS}
     (row,) = found["values"]
     assert row["value"] == "mean"
     assert row["low"] < 4 < row["high"]
-    each = [client.get(f"/v1/metrics/speed/estimate?version={one.version}").json["mean"] for one in SPEEDS]  # type: ignore[index]
-    assert row["standard_error"] < min(one["standard_error"] for one in each)
-    assert min(one["value"] for one in each) < row["frequency"] < max(one["value"] for one in each)
+    each = [client.get(f"/v1/metrics/speed/estimate?version={metric.version}").json["mean"] for metric in SPEEDS]  # type: ignore[index]
+    assert row["standard_error"] < min(version["standard_error"] for version in each)
+    assert min(version["value"] for version in each) < row["frequency"] < max(version["value"] for version in each)
     empty = client.get("/v1/metrics/speed/combined?same_question=true&until=2026-01-02").json
     assert empty is not None
     assert (empty["values"], empty["reports"]) == ([], 0)
@@ -159,7 +159,7 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
     """
     metrics = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (8.0, 7.0)]
     rng, held = np.random.default_rng(1), 0
-    points = [np.arange(law_of(one.mechanism).points) for one in metrics]
+    points = [np.arange(law_of(metric.mechanism).points) for metric in metrics]
     repeats = Repeats((1_000,))
     for _ in range(400):
         people = rng.beta(0.5, 0.5, 1_000)
@@ -174,11 +174,11 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
     assert held / 400 > 0.9
 
 
-def test_the_command_combines(tmp_path: Path) -> None:
+def test_combine_command_prints_the_combined_estimates(tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML + SPEED_TOML.format(2.0), encoding="utf-8")
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register([*METRICS.values(), *SPEEDS])
-        store.commit([upload(one, rows_of(one, 500, value=4)) for one in SPEEDS], TODAY, b"s" * 16)
+        store.commit([upload(metric, rows_of(metric, 500, value=4)) for metric in SPEEDS], TODAY, b"s" * 16)
         store.commit([upload(THEME, rows_of(THEME, 300))], TODAY, b"s" * 16)
     shown = invoke(tmp_path, "combine", "speed", "--same-question")
     assert shown.exit_code == 0, shown.output

@@ -1,4 +1,4 @@
-"""Differences: found as often as is said, where there are some, and hardly where there are none."""
+"""Differences are found as often as stated if there are some, and hardly ever if there are none."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -82,7 +82,7 @@ def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[T
         *(pytest.param(name, 200, 0.0515, marks=pytest.mark.slow) for name in ("few", "choice")),
     ],
 )
-def test_false_changes_are_as_frequent_as_stated_of_few_reports(name: str, users: int, most: float) -> None:
+def test_false_changes_between_few_reports_are_as_frequent_as_stated(name: str, users: int, most: float) -> None:
     """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%].
 
     Slow where it is as for the other mechanisms.
@@ -130,7 +130,7 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     for reports in (300, 30_000):
         law = stats.binom.pmf(np.arange(reports + 1), reports, q + 0.02 * (p - q))
         likely = np.flatnonzero(law > 1e-6)
-        likely = likely if reports == 300 else likely[::20]  # a twentieth of them tells the law as well
+        likely = likely if reports == 300 else likely[::20]  # a twentieth of them is enough to compute the law
         laws.append(law[likely] / law[likely].sum())
         tallies = (Tally(np.array([reports]), np.array([[0, seen, 0, reports - seen]])) for seen in likely)
         sides.append([answer(RARE, tally, (DAY, DAY)) for tally in tallies])
@@ -138,7 +138,7 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     both = paired(sides, pairs)
     rows = alike(RARE, *(reversed(both) if turned else both))["values"]
     p_values = np.array([row["p_value"] for row in rows])
-    likely = np.array([laws[0][one] * laws[1][other] for one, other in pairs])
+    likely = np.array([laws[0][first] * laws[1][other] for first, other in pairs])
     assert 0.03 < likely[p_values < 0.05].sum() < 0.055
     assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
 
@@ -172,8 +172,8 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     metric = ASKED["few"]
     first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
     second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
-    told = alike(metric, first, second, confidence=0.9)
-    before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
+    comparison = alike(metric, first, second, confidence=0.9)
+    before, after, row = first.rows()[1], second.rows()[1], comparison["values"][1]
     assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
     error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
     assert row["standard_error"] == pytest.approx(error)
@@ -183,7 +183,7 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     assert row["adjusted"] == pytest.approx(2 * row["p_value"])
     assert row["changed"]
     assert row["reports_needed"] is None
-    assert [side["reports"] for side in told["sides"]] == [1000, 4000]
+    assert [side["reports"] for side in comparison["sides"]] == [1000, 4000]
 
 
 def test_the_same_people_on_many_days_are_no_more_people() -> None:
@@ -192,7 +192,7 @@ def test_the_same_people_on_many_days_are_no_more_people() -> None:
     tally = Tally(np.array([7000]), np.array([[4000, 3000]]), Repeats((1000,) * 7))
     week = answer(metric, tally, (DAY, DAY + timedelta(days=6)))
     day = answer(metric, Tally(np.array([1000]), np.array([[571, 429]])), (DAY, DAY))
-    row, alone = (alike(metric, one, one)["values"][0]["standard_error"] for one in (week, day))
+    row, alone = (alike(metric, first, first)["values"][0]["standard_error"] for first in (week, day))
     assert 0.6 * alone < row < alone  # the noise of one report averages out
 
 
@@ -226,7 +226,7 @@ def test_comparison_without_shared_values_is_refused_and_without_reports_is_empt
     assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
 
 
-def test_holm_against_its_definition() -> None:
+def test_holm_p_values_match_the_definition() -> None:
     """The example of p = 0.01, 0.04, 0.03, 0.005 (Holm's steps: 0.03, 0.06, 0.06, 0.02), and no test among them."""
     assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm(np.array([0.01, np.nan, 0.9])).tolist() == pytest.approx([0.02, np.nan, 0.9], nan_ok=True)
@@ -247,14 +247,14 @@ def test_route_compares_two_weeks_two_stretches_and_two_versions(tmp_path: Path)
         ("2026-11-14", "2026-11-20", 600),
     ]
     days = f"since={before}&until={before}&other_since={TODAY}&other_until={TODAY}&change=0.05&confidence=0.99"
-    told = client.get(f"/v1/metrics/theme/compare?{days}").json
-    assert told is not None
-    rows = {row["value"]: row for row in told["values"]}
+    comparison = client.get(f"/v1/metrics/theme/compare?{days}").json
+    assert comparison is not None
+    rows = {row["value"]: row for row in comparison["values"]}
     assert rows["dark"]["changed"]
     assert rows["light"]["difference"] < -0.5
     assert rows["other"]["reports_needed"] > 1000
     again = client.get(f"/v1/metrics/theme/compare?{days}&other=theme&version={THEME.version}").json
-    assert again == told
+    assert again == comparison
     wrong = {
         f"/v1/metrics/theme/compare?since={before}": (400, "parameter"),
         f"/v1/metrics/theme/compare?other_since={TODAY}&other_until={before}": (400, "parameter"),

@@ -45,34 +45,34 @@ def decimal(value: float | Fraction) -> Decimal:
 
 def delta_by_enumeration(losses: Sequence[Fraction], epsilon: Fraction) -> Decimal:
     """Σ over all signs of [P - e^ε Q]_+, for one randomized response each, to 60 digits."""
-    context, found, factor = DIGITS, Decimal(0), odds(epsilon)
-    every = [odds(loss) for loss in losses]
+    context, excess, factor = DIGITS, Decimal(0), odds(epsilon)
+    ratios = [odds(loss) for loss in losses]
     for signs in product((True, False), repeat=len(losses)):
         likely = flipped = Decimal(1)
-        for one, sign in zip(every, signs, strict=True):
+        for ratio, sign in zip(ratios, signs, strict=True):
             if sign:
-                likely = context.multiply(likely, one)
+                likely = context.multiply(likely, ratio)
             else:
-                flipped = context.multiply(flipped, one)
-        found = context.add(found, max(Decimal(0), context.subtract(likely, context.multiply(factor, flipped))))
-    for one in every:
-        found = context.divide(found, context.add(1, one))
-    return found
+                flipped = context.multiply(flipped, ratio)
+        excess = context.add(excess, max(Decimal(0), context.subtract(likely, context.multiply(factor, flipped))))
+    for ratio in ratios:
+        excess = context.divide(excess, context.add(1, ratio))
+    return excess
 
 
 def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal:
     """δ(ε) = Σ_l C(k, l) [e^((k-l) loss) - e^(ε + l loss)]_+ / (1 + e^loss)^k (Kairouz, Oh and Viswanath 2015)."""
     context, ratio = DIGITS, odds(loss)
     chance = context.power(context.divide(ratio, context.add(1, ratio)), reports)
-    found, gone = Decimal(0), odds(epsilon - reports * loss)
+    excess, gone = Decimal(0), odds(epsilon - reports * loss)
     for lies in range(reports + 1):
         if (reports - 2 * lies) * loss <= epsilon:
             break
-        found = context.add(found, context.multiply(chance, context.subtract(1, gone)))
+        excess = context.add(excess, context.multiply(chance, context.subtract(1, gone)))
         gone = context.multiply(gone, context.multiply(ratio, ratio))
         step = context.divide(context.multiply(chance, reports - lies), lies + 1)
         chance = context.divide(step, ratio)
-    return found
+    return excess
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal
         ([part("2", 4), part("0.5", 52), part("0.1", 365)], 33.0774),
     ],
 )
-def test_known_values_at_a_millionth(parts: list[Part], found: float) -> None:
+def test_optimal_composition_has_its_known_values_at_a_delta_of_a_millionth(parts: list[Part], found: float) -> None:
     assert optimal(parts, MILLIONTH) == pytest.approx(found, abs=6e-5)
 
 
@@ -106,8 +106,8 @@ def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -
     """Without a common divisor the lattice has 65,536 points over all losses, and each part is moved by one at most."""
     draw = random.Random(seed)
     parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3)]
-    losses = [one.epsilon for one in parts for _ in range(one.reports)]
-    width = sum((2 * one.epsilon * (one.reports + 1) for one in parts), Fraction(0))
+    losses = [part.epsilon for part in parts for _ in range(part.reports)]
+    width = sum((2 * part.epsilon * (part.reports + 1) for part in parts), Fraction(0))
     moved = len(parts) * width / (1 << 16)
     for delta in (Fraction("0.2"), MILLIONTH):
         found = Fraction(optimal(parts, delta))
@@ -125,20 +125,20 @@ def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -
         pytest.param("1", 100_000, "1e-12", marks=pytest.mark.slow),
     ],
 )
-def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, delta: str) -> None:
+def test_composition_of_many_equal_reports_matches_the_binomial_formula(epsilon: str, reports: int, delta: str) -> None:
     """At these numbers the tails of the binomial law are left out."""
     found = Fraction(optimal([part(epsilon, reports)], Fraction(delta)))
     assert delta_by_formula(Fraction(epsilon), reports, found) <= decimal(Fraction(delta))
     assert delta_by_formula(Fraction(epsilon), reports, found - Fraction("1e-6")) > decimal(Fraction(delta))
 
 
-def test_equal_parts_are_one_and_silent_ones_none() -> None:
+def test_equal_parts_are_merged_and_parts_without_loss_are_dropped() -> None:
     whole = optimal([part("0.7", 30)], MILLIONTH)
     assert optimal([part("0.7", 12), part("0.7", 18), part("0", 5)], MILLIONTH) == whole
     assert optimal([], MILLIONTH) == optimal([part("0", 9)], MILLIONTH) == 0
 
 
-def test_a_billion_reports_and_a_score_of_parts_can_be_had() -> None:
+def test_composition_of_a_billion_reports_and_twenty_parts_is_computed() -> None:
     """Where a binomial law has more points than the lattice, it is moved onto it."""
     assert 0.4621e9 < optimal([part("1", 10**9)], MILLIONTH) < 0.4623e9  # the mean loss is 1e9 · tanh(1/2)
     parts = [Part(Fraction(0.1 + 0.0837 * number), 1 + 97 * number) for number in range(20)]
@@ -157,7 +157,7 @@ def test_more_delta_means_less_epsilon_and_none_means_the_sum() -> None:
 
 @pytest.mark.parametrize("digits", [1, 2, 4, 8])
 @pytest.mark.parametrize(("ratio", "reports"), [(Fraction(3), 1), (Fraction(3), 40), (Fraction(11, 10), 300)])
-def test_losses_are_never_less_likely_to_be_great_than_they_are(ratio: Fraction, reports: int, digits: int) -> None:
+def test_rounded_losses_never_have_a_lighter_upper_tail(ratio: Fraction, reports: int, digits: int) -> None:
     """With few digits much of both tails is left out: above it counts as infinite, below as the least that is kept."""
     loss = log_above(ratio)
     found = _binomial(loss, reports, digits)
@@ -166,14 +166,14 @@ def test_losses_are_never_less_likely_to_be_great_than_they_are(ratio: Fraction,
     for lies in range(reports, -1, -1):
         place = (found.top - (reports - 2 * lies) * loss) / found.step
         bound = Fraction(found.beyond + sum(found.masses[: max(0, int(place) + 1)]), 10**digits)
-        assert bound >= chance  # that at most so many lie
+        assert bound >= chance  # of at most ``lies`` lies
         assert bound <= chance + Fraction(4 + reports * 2, 10**digits)
         chance -= math.comb(reports, lies) * ratio ** (reports - lies) / (1 + ratio) ** reports
     assert chance == 0
 
 
 @pytest.mark.parametrize(("epsilon", "reports"), [("0.001", 10**6), ("0.5", 10**8)])
-def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: int) -> None:
+def test_truncated_tails_of_losses_are_accounted_for(epsilon: str, reports: int) -> None:
     """The bound is a number of losses times the greatest that any of them can be, and so far above the truth."""
     loss, digits = Fraction(epsilon), 8
     found = _binomial(loss, reports, digits)
@@ -190,9 +190,9 @@ def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: in
 
 
 def test_infinite_losses_add_up_and_are_taken_from_delta() -> None:
-    one = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
-    two = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
-    both = _sum(one, two, 4)
+    first = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
+    second = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
+    both = _sum(first, second, 4)
     assert both == _Loss(Fraction(4), Fraction(1), [1000, 2480, 3720, 2205], 600)
     finite = _Loss(both.top, both.step, both.masses, 0)
     assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) > 0
@@ -234,12 +234,12 @@ def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_t
 
 
 @pytest.mark.parametrize("delta", ["0", "1", "-1"])
-def test_advanced_composition_wants_a_delta(delta: str) -> None:
+def test_advanced_composition_requires_a_delta(delta: str) -> None:
     with pytest.raises(ParameterError, match="delta"):
         advanced([Part(Fraction(1))], Fraction(delta))
 
 
-def test_a_part_adds_up() -> None:
+def test_total_epsilon_of_a_part_is_reports_times_epsilon() -> None:
     part = Part(Fraction("0.1"), 365, Fraction("1e-9"))
     assert part.total == Fraction("36.5")
     assert part.total_delta == Fraction("3.65e-7")
@@ -284,7 +284,7 @@ def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, na
         Part(Fraction(epsilon), reports, Fraction(delta))
 
 
-def test_limits_of_parts_and_of_delta_are_taken() -> None:
+def test_parts_and_delta_at_their_limits_are_accepted() -> None:
     for epsilon, reports, delta in (("1e-30", 1, "0"), ("10000", 10**9, "0"), ("0", 1, "0.999999")):
         Part(Fraction(epsilon), reports, Fraction(delta))
     part = Part(Fraction(1))

@@ -1,4 +1,4 @@
-"""Honest reports hardly ever look odd, whatever the answers; forged ones do where there is something to see.
+"""Honest reports hardly ever look odd, whatever the answers; forged ones do if their law differs.
 
 Tests of false alarms are wrong with a probability below 1e-7 over the choice of their seed.
 """
@@ -84,8 +84,8 @@ def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[T
 
 
 @pytest.mark.parametrize("name", EXAMINED)
-def test_honest_reports_pass_as_often_as_is_said(name: str) -> None:
-    """Of 150 p-values below 1 in 20 so many as a binomial law allows; at Zipf's frequencies, which it may not mind."""
+def test_honest_reports_pass_health_tests_as_often_as_stated(name: str) -> None:
+    """Of 150 p-values as many are below 1 in 20 as a binomial law allows, at any frequencies; here of Zipf's law."""
     mechanism, tests = HONEST[name] if name in HONEST else (usual(name, 10), None)
     if isinstance(mechanism, TabulatedMechanism):  # one cohort, whose cells may be of any answers: nothing is known
         counts = np.ones((1, mechanism.cells), dtype=np.int64)
@@ -139,20 +139,20 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
     """The same permanent rows on ten days: odd for independent reports, and not for what they are."""
     mechanism = OptimizedUnary.calibrate(10, 1.0, 2.0)
     population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
-    rng, alone, told = np.random.default_rng(7), 0, 0
+    rng, undeclared, declared = np.random.default_rng(7), 0, 0
     for _ in range(50):
         tally = sample_tally(mechanism, population, rng)
         tenfold = Tally(10 * tally.reports, 10 * tally.counts)
-        alone += bool(odd(mechanism, tenfold))
-        told += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
-    assert alone > 10
-    assert told == 0
+        undeclared += bool(odd(mechanism, tenfold))
+        declared += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
+    assert undeclared > 10
+    assert declared == 0
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
     assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
 
 
-def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:
+def test_few_reports_are_not_tested_while_the_normal_approximation_is_poor() -> None:
     mechanism = HONEST["optimized-unary"][0]
     assert health(mechanism, (), Tally.zero(mechanism)) == []
     (check,) = health(mechanism, (), forged(mechanism, 30, 0, [1]))
@@ -169,7 +169,7 @@ LASTING = [
 
 
 @each(lambda: LASTING)
-def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism: Mechanism) -> None:
+def test_reports_repeated_over_periods_have_the_p_values_of_one_period(mechanism: Mechanism) -> None:
     """Every p-value of seven equal periods is that of one of them, whatever the test."""
     size, rng = mechanism.size or 10, np.random.default_rng(3)
     population = Population.spread(numbered(size), np.eye(size)[0], USERS)  # all alike, and a few forgers on top
@@ -191,7 +191,7 @@ def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism
 
 
 @pytest.mark.parametrize("name", ["bit-flip", "symmetric-unary", "randomized-response"])
-def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
+def test_range_test_takes_the_p_value_of_the_oddest_value(name: str) -> None:
     """By the binomial laws, value by value; where windows cover values unevenly, the rarest may not be the oddest."""
     mechanism = HONEST[name][0]
     assert mechanism.size is not None
@@ -205,12 +205,12 @@ def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
         min(stats.binom.cdf(seen, n, min(p, q)), stats.binom.sf(seen - 1, n, max(p, q)))
         for seen, n in zip(*estimated, strict=True)
     ]
-    (told,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
-    assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
+    (p_value,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
+    assert p_value == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["hadamard-response", "projective-geometry", "local-hashing"])
-def test_spare_symbols_are_judged_by_the_oddest(name: str) -> None:
+def test_test_of_spare_symbols_takes_the_p_value_of_the_oddest(name: str) -> None:
     """By the binomial law of one, in both tails, times how many there are."""
     mechanism = HONEST[name][0]
     rng, q = np.random.default_rng(12), float(mechanism.q)
@@ -224,7 +224,7 @@ def test_spare_symbols_are_judged_by_the_oddest(name: str) -> None:
         assert found["spare"] < 1 or bound == 100, "one of two tallies is odd"
 
 
-def test_tail_of_a_count_is_that_of_the_binomial_law() -> None:
+def test_tail_of_a_count_matches_the_binomial_law() -> None:
     counts, trials = np.array([0.0, 3.0, 99.0, 100.0, 0.0]), np.array([100.0, 100.0, 100.0, 100.0, 0.0])
     for probability in (0.01, 0.5, 0.99):
         expected = stats.binom.cdf(counts, trials, probability)
@@ -239,7 +239,7 @@ def test_cohorts_are_compared_by_pearsons_test() -> None:
 
 
 @pytest.mark.parametrize(("symbols", "held"), [(2, False), (3, True)])
-def test_symbols_are_compared_if_there_are_two_beside_the_first(symbols: int, held: bool) -> None:
+def test_symbols_are_compared_if_there_are_two_besides_the_first(symbols: int, held: bool) -> None:
     """With two, all values and seeds leave one symbol that says nothing, which is as common as itself."""
     hashing = LocalHashing(size=8, symbols=symbols, truth=Fraction(3, 4))
     tally = Tally(np.full(hashing.cohorts, 300), np.full((hashing.cohorts, hashing.cells), 300 // symbols))

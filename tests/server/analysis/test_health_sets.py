@@ -18,14 +18,14 @@ SURVEYS, REPORTS = 150, 4_000
 
 
 @pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 5)])
-def test_honest_reports_of_windows_pass_as_often_as_is_said(size: int, window: int) -> None:
+def test_honest_reports_of_windows_pass_as_often_as_stated(size: int, window: int) -> None:
     mechanism, people = SetResponse.calibrate(size, 2.0, window=window), People.of(size)
     rng = np.random.default_rng(20261120)
     alarms = alarms_of(mechanism, (), (response_tally(mechanism, people, REPORTS, rng) for _ in range(SURVEYS)))
     assert set(alarms) == {"range", "cohorts"} | ({"windows"} if window > 1 else set())
 
 
-def test_honest_lists_of_values_pass_as_often_as_is_said() -> None:
+def test_honest_lists_of_values_pass_as_often_as_stated() -> None:
     mechanism, people = PrivSet.calibrate(8, 1.0, at_most=3), People.of(8, 3)
     rng = np.random.default_rng(20261120)
     tallies = (privset_tally(mechanism, people.draw(500, rng), rng) for _ in range(SURVEYS))
@@ -68,9 +68,9 @@ def test_windows_are_compared_by_pearsons_test() -> None:
     found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}["windows"]
     chances = []
     for value in range(6):
-        own = [mechanism.supporting(value, cohort) for cohort in range(6)]
-        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own) if cells])
-        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(own) if cells])
+        cells_of = [mechanism.supporting(value, cohort) for cohort in range(6)]
+        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of) if cells])
+        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(cells_of) if cells])
         chances.append(stats.chi2_contingency([ones, reports - ones]).pvalue)
     assert found == pytest.approx(min(1.0, 6 * min(chances)))
 

@@ -1,4 +1,4 @@
-"""What forged reports can do is what they do."""
+"""The stated effect of forged reports is the effect that they have."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def single_reports(mechanism: Mechanism) -> list[Tally]:
 
 
 @each(lambda: [case for case in small_at(1.0) if case.size is not None and case.items != NUMBERS])
-def test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much(mechanism: Mechanism) -> None:
+def test_stated_gain_of_one_forged_report_is_reached_and_never_exceeded(mechanism: Mechanism) -> None:
     honest = Tally.zero(mechanism)
     honest.counts[:] = 1000
     honest.reports[:] = 1000 * mechanism.cells
@@ -66,14 +66,14 @@ def test_gains_of_one_target_are_those_of_the_paper() -> None:
     [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
     ids=lambda mechanism: mechanism.name,
 )
-def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mechanism) -> None:
-    """What is told of a million reports is what it takes where all forged ones are of one cohort, to 6%."""
+def test_forged_reports_of_one_cohort_make_an_absent_value_appear_at_the_stated_number(mechanism: Mechanism) -> None:
+    """The stated number of forged reports is right to 6% beside a million honest ones if all are of one cohort."""
     law = np.array([np.array(mechanism.cell_law(0, cohort), dtype=float) for cohort in range(mechanism.cohorts)])
     each = 10**6 // mechanism.cohorts
     honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
     labels = tuple(map(str, range(mechanism.size or 0)))
-    told, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
-    for forged in (round(0.94 * told), round(1.06 * told)):
+    needed, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
+    for forged in (round(0.94 * needed), round(1.06 * needed)):
         made = Tally.zero(mechanism)
         made.reports[0] = made.counts[0, mechanism.supporting(0, 0)[-1]] = forged
         lows.append(estimate(mechanism, labels, honest + made).low[0])
@@ -81,11 +81,11 @@ def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mec
 
 
 def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
-    """So many, and not fewer, take the expected estimate of an absent value to where its interval leaves 0."""
+    """The stated number, and no fewer, lifts the expected interval of an absent value off 0."""
     mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
-    told = poisoning(mechanism, users, 0.95, 0.01)
-    assert (told["share"], told["reports"]) == (0.01, 10_000)
-    needed = told["reports_to_appear"]
+    effect = poisoning(mechanism, users, 0.95, 0.01)
+    assert (effect["share"], effect["reports"]) == (0.01, 10_000)
+    needed = effect["reports_to_appear"]
     assert needed is not None
     lows = []
     for forged in (0, needed, needed + 10):
@@ -96,7 +96,7 @@ def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
     assert lows[2] > 0
 
 
-def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> None:
+def test_crafted_rappor_report_moves_its_string_by_the_stated_gain() -> None:
     """One report in each of many cohorts, of just the string's bits or of all others, beside honest ones of others."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=2, cohorts=16)
     honest = Tally(np.full(16, 10**6), np.full((16, 32), 10**6 * 2 // 32))

@@ -65,7 +65,7 @@ EVEN = reports(linux_stable=100, linux_beta=100, windows_stable=100, windows_bet
         ("not toml", "not TOML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place_that_is_wrong(tmp_path: Path, text: str, wrong: str) -> None:
+def test_wrong_population_file_is_refused_with_the_position_of_the_error(tmp_path: Path, text: str, wrong: str) -> None:
     file = tmp_path / "population.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError) as raised:
@@ -74,7 +74,7 @@ def test_a_wrong_file_is_refused_with_the_place_that_is_wrong(tmp_path: Path, te
     assert wrong in str(raised.value)
 
 
-def test_a_file_that_is_too_long_or_no_text_is_refused(tmp_path: Path) -> None:
+def test_population_file_that_is_too_long_or_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "population.toml"
     file.write_bytes(b"#" * (1 << 20) + b"\n")
     with pytest.raises(ParameterError, match="longer than"):
@@ -98,7 +98,7 @@ def test_raked_shares_have_all_margins_and_the_odds_ratio_of_the_reports() -> No
     assert shares.sum() == pytest.approx(1)
 
 
-def test_joint_shares_are_taken_as_they_are() -> None:
+def test_joint_shares_of_the_population_are_used_unchanged() -> None:
     cells = {"linux/stable": 0.1, "linux/beta": 0.1, "windows/stable": 0.5, "windows/beta": 0.3}
     population = KnownPopulation.read({"joint": [{"attributes": ["platform", "channel"], "cells": cells}]})
     assert THEME.strata is not None
@@ -146,14 +146,14 @@ def test_a_metric_without_the_attributes_is_refused() -> None:
         KnownPopulation.read({"margins": MARGINS}).shares(PLAIN, np.array([5.0]))
 
 
-def test_reports_of_strata_outside_of_the_population_weigh_nothing() -> None:
+def test_reports_of_strata_outside_the_population_have_weight_zero() -> None:
     population = KnownPopulation.read({"margins": {"platform": PLATFORM}})
     shares = population.shares(THEME, EVEN + reports(other_stable=50))
     assert THEME.strata is not None
     assert dict(zip(THEME.strata.labels, shares.tolist(), strict=True))["other/stable"] == 0
 
 
-def test_who_answered_compares_reports_with_the_population() -> None:
+def test_table_of_who_answered_compares_reports_with_the_population() -> None:
     counts = {("platform", "linux"): 30, ("platform", "windows"): 10, ("platform", "other"): 0}
     found = who_answered(
         KnownPopulation.read({"margins": {"platform": PLATFORM}}), THEME, lambda *place: counts.get(place, 0)

@@ -25,7 +25,7 @@ def kept(values: Sequence[str] = ("0", "1"), more: str = "truth = 0.75") -> Metr
 
 
 def expected(metric: Metric, devices: Sequence[int]) -> Tally:
-    """The tally that is expected of so many devices of each listed age, by randomized response."""
+    """Return the expected tally of randomized response for this number of devices of each listed age."""
     p, q, n = metric.mechanism.p, metric.mechanism.q, sum(devices)
     counts = [p * one + q * (n - one) for one in devices]
     assert all(count.denominator == 1 for count in counts)
@@ -36,8 +36,8 @@ def weeks(metric: Metric, devices: Mapping[int, Sequence[int]]) -> list[Week]:
     return [Week(MONDAY + timedelta(days=7 * at), expected(metric, some)) for at, some in devices.items()]
 
 
-def rows(metric: Metric, found: Sequence[Week], since: date | None = None) -> list[dict[str, float]]:
-    return retained(metric, found, since, 0.95).rows()
+def rows(metric: Metric, weeks_found: Sequence[Week], since: date | None = None) -> list[dict[str, float]]:
+    return retained(metric, weeks_found, since, 0.95).rows()
 
 
 def test_last_week_is_the_catch_all_so_that_no_answer_is_wasted() -> None:
@@ -48,8 +48,8 @@ def test_last_week_is_the_catch_all_so_that_no_answer_is_wasted() -> None:
 def test_devices_of_a_week_are_compared_with_those_that_began_as_many_weeks_before() -> None:
     metric = kept(("0", "1", "3"), "truth = 0.5")
     # week 0: 400 begin; week 1: 800 begin, 200 of 400 are back; weeks 3 and 4: 40 of the 400, and 200 of the 800
-    found = weeks(metric, {0: (4000, 0, 0), 1: (8000, 2000, 0), 3: (0, 0, 400), 4: (1000, 0, 2000)})
-    first, second, third = rows(metric, found)
+    weeks_found = weeks(metric, {0: (4000, 0, 0), 1: (8000, 2000, 0), 3: (0, 0, 400), 4: (1000, 0, 2000)})
+    first, second, third = rows(metric, weeks_found)
     assert [row["week"] for row in (first, second, third)] == [0, 1, 3]
     assert (first["retention"], first["low"], first["high"], first["noise_error"]) == (1, 1, 1, 0)
     assert first["devices"] == pytest.approx(13_000)
@@ -58,11 +58,11 @@ def test_devices_of_a_week_are_compared_with_those_that_began_as_many_weeks_befo
     assert [second["devices"], second["began"]] == pytest.approx([2000, 12_000])
     assert [third["devices"], third["began"]] == pytest.approx([2400, 12_000])
     assert third["retention"] == pytest.approx(0.2)
-    later = rows(metric, found, since=MONDAY + timedelta(days=22))  # weeks from the 4th on are numerators
+    later = rows(metric, weeks_found, since=MONDAY + timedelta(days=22))  # weeks from the 4th on are numerators
     assert [later[2]["devices"], later[2]["began"], later[2]["weeks"]] == pytest.approx([2000, 8000, 1])
 
 
-def test_errors_are_those_of_the_enumerated_law_of_every_report() -> None:
+def test_retention_errors_match_the_enumerated_law_of_every_report() -> None:
     """Var of N_1 - r N_0 is a sum over reports: each is enumerated, with its weight in one window or both."""
     metric = kept()
     devices = {0: (40_000, 0), 1: (20_000, 12_000), 2: (8000, 4000)}
@@ -86,7 +86,7 @@ def test_errors_are_those_of_the_enumerated_law_of_every_report() -> None:
     assert row["standard_error"] == pytest.approx(math.sqrt(sampled) / began, rel=1e-9)
 
 
-def test_ends_are_where_the_ratio_is_its_own_errors_away() -> None:
+def test_ends_of_the_retention_interval_lie_z_errors_from_the_ratio() -> None:
     """Fieller's sets: at an end r, |x - r y| is z times its standard error, of noise alone or of people as well."""
     metric = kept()
     _, row = rows(metric, weeks(metric, {0: (40_000, 0), 1: (1200, 12_000)}))
@@ -101,7 +101,7 @@ def test_ends_are_where_the_ratio_is_its_own_errors_away() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "values"), [(2.0, ("0", "1", "3")), (0.5, tuple(map(str, range(6))))])
-def test_intervals_hold_as_often_as_they_say(epsilon: float, values: Sequence[str]) -> None:
+def test_retention_intervals_cover_as_often_as_stated(epsilon: float, values: Sequence[str]) -> None:
     """Over 600 surveys 95% has a standard error of 0.89 points; 5.2 of them are exceeded once in 5 million."""
     metric, rng = kept(values, f"epsilon = {epsilon}"), np.random.default_rng(34)
     stay, surveys, newcomers = 0.9, 600, 6_000
@@ -109,7 +109,7 @@ def test_intervals_hold_as_often_as_they_say(epsilon: float, values: Sequence[st
     ages = [int(value) for value in values]
     for _ in range(surveys):
         began = rng.poisson(newcomers, 6)
-        found, kept_of = [], 0
+        weeks_found, kept_of = [], 0
         for week in range(6):
             devices = [
                 (began[week] if not age else rng.binomial(began[week - age], stay**age)) if age <= week else 0
@@ -117,8 +117,8 @@ def test_intervals_hold_as_often_as_they_say(epsilon: float, values: Sequence[st
             ]
             kept_of += devices[1]
             tally = sample_tally(metric.mechanism, Population(metric.labels, np.array(devices)), rng)
-            found.append(Week(MONDAY + timedelta(days=7 * week), tally))
-        row = rows(metric, found)[1]
+            weeks_found.append(Week(MONDAY + timedelta(days=7 * week), tally))
+        row = rows(metric, weeks_found)[1]
         share = kept_of / began[:-1].sum()
         held += (row["low"] <= stay <= row["high"], row["noise_low"] <= share <= row["noise_high"])
     assert np.abs(held / surveys - 0.95) == pytest.approx(0, abs=5.2 * math.sqrt(0.95 * 0.05 / surveys))
@@ -136,17 +136,17 @@ def test_counts_of_devices_are_unbiased_over_every_tally() -> None:
     assert mean == pytest.approx(devices[0])
 
 
-def test_without_enough_devices_there_is_no_number() -> None:
+def test_retention_of_too_few_devices_has_no_number() -> None:
     metric = kept()
-    for found in ([], weeks(metric, {0: (4, 4), 1: (4, 4)})):
-        row = rows(metric, found)[1]
+    for weeks_found in ([], weeks(metric, {0: (4, 4), 1: (4, 4)})):
+        row = rows(metric, weeks_found)[1]
         assert [row[name] for name in ("retention", "low", "high", "noise_error", "standard_error")] == [None] * 5
     (only, _) = rows(metric, weeks(metric, {0: (4000, 0)}))
     assert only["retention"] == 1
     assert rows(metric, weeks(metric, {0: (4000, 0)}))[1]["weeks"] == 0
 
 
-def test_answer_has_the_columns_that_it_declares() -> None:
+def test_retention_answer_has_its_declared_columns() -> None:
     metric = kept()
     table = retained(metric, weeks(metric, {0: (4000, 0), 1: (0, 400)}), None, 0.9)
     assert list(table.columns) == [column.name for column in RETAINED]

@@ -31,10 +31,10 @@ def test_at_most_five_percent_of_series_without_a_change_ever_alarm(setting: Set
     assert SERIES == 1_000
 
 
-def test_a_change_of_five_points_is_seen() -> None:
-    found = alarms(Setting(1, 0.3, 0.35, 2_000, distinct=True), series=300)
-    assert np.isfinite(found).all()
-    assert np.median(found) <= 6
+def test_change_of_five_points_is_detected_within_a_week() -> None:
+    stopped = alarms(Setting(1, 0.3, 0.35, 2_000, distinct=True), series=300)
+    assert np.isfinite(stopped).all()
+    assert np.median(stopped) <= 6
     repeated = alarms(Setting(1, 0.3, 0.35, 2_000), series=300)  # as if the same people reported every day
     assert np.isfinite(repeated).mean() > 0.75
 
@@ -45,8 +45,8 @@ def test_the_evidence_is_a_likelihood_ratio_whose_mean_without_a_change_is_one()
     weights = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
     after = Look(DAY, 1_000, z * np.sqrt(2 * variance), Spread(np.full(len(z), variance)))
     before = Look(DAY, 1_000, np.zeros(len(z)), Spread(np.full(len(z), variance)))
-    logarithm, found = evidence(before, after, change)
-    assert found == pytest.approx(2 * variance)
+    logarithm, stated = evidence(before, after, change)
+    assert stated == pytest.approx(2 * variance)
     assert float(weights @ np.exp(logarithm)) == pytest.approx(1, abs=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_several_values_are_tested_together_and_two_that_sum_to_one_are_one_test
     assert several[0]["high"] - several[0]["low"] > alone["high"] - alone["low"]
 
 
-def test_too_few_reports_are_no_look() -> None:
+def test_day_with_too_few_reports_is_not_tested() -> None:
     nothing = {"changed": False, "first_seen": None, "p_value": None, "now": None, "difference": None}
     for reference, after in ((look(0.3, 1e-6, 49), look(0.9, 1e-6)), (look(0.3, 1e-6), look(0.9, 1e-6, 49))):
         table = watched(["dark"], reference, [after], 0.95, 0.05)

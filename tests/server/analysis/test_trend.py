@@ -1,4 +1,4 @@
-"""Drift is told when there is some, and hardly ever when there is none, whoever the people are."""
+"""Drift is reported if there is some and hardly ever if there is none, whether or not people report again."""
 
 from datetime import date, timedelta
 from functools import cache
@@ -72,14 +72,14 @@ def bare(metric: Metric, tally: Tally) -> Estimate:
 
 
 def strangers(metric: Metric, shares: list[list[float]], rng: np.random.Generator, people: int = PEOPLE) -> list[Tally]:
-    """Each day other people, with these shares."""
+    """Draw different people with these shares on each day."""
     return [
         sample_tally(metric.mechanism, Population(metric.labels, rng.multinomial(people, row)), rng) for row in shares
     ]
 
 
 def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Tally]:
-    """Crowds of people who keep their answer (3 in 10 yes) and their permanent draw; each reports on so many days."""
+    """Crowds who keep their answer (3 in 10 yes) and their permanent draw; each crowd reports on its days."""
     mechanism = metric.mechanism
     assert isinstance(mechanism, RandomizedResponse)
     chain = symbol_chain(2, mechanism.truth, mechanism.permanent_truth)
@@ -101,7 +101,7 @@ def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(metric:
     rng, surveys = np.random.default_rng(20261120), 250 if metric is FRESH else 60
     shares = [[0.7, 0.3] if metric is FRESH else [0.6, 0.3, 0.1, 0, 0]] * DAYS
     flagged = sum(
-        any(one["drift"] for one in trend(metric, bare_days(metric, strangers(metric, shares, rng)))["values"])
+        any(course["drift"] for course in trend(metric, bare_days(metric, strangers(metric, shares, rng)))["values"])
         for _ in range(surveys)
     )
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
@@ -123,7 +123,7 @@ def test_rare_values_are_flagged_at_most_as_often_as_stated(mechanism: str, size
     rng, flagged = np.random.default_rng(5), 0
     for _ in range(surveys):
         tallies = strangers(metric, [[1.0, *[0.0] * (size - 1)]] * 30, rng, 100)
-        flagged += any(one["drift"] for one in trend(metric, bare_days(metric, tallies))["values"])
+        flagged += any(course["drift"] for course in trend(metric, bare_days(metric, tallies))["values"])
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
 
 
@@ -134,20 +134,20 @@ def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     )["x"]
     rng = np.random.default_rng(5)
     shares = [[0.9, 0.0, 0.1]] * 20 + [[0.7, 0.2, 0.1]]
-    told = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
-    assert [one["drift"] for one in told["values"]][1]
+    answer = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
+    assert [course["drift"] for course in answer["values"]][1]
 
 
 @pytest.mark.parametrize("days", [[5, 5], [7, 3]], ids=str)
 def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: list[int]) -> None:
-    """One memoised crowd, or one after another: neither what they share nor its end passes for drift.
+    """One memoised crowd, or one after another: neither shared errors nor the end of a crowd is flagged.
 
     Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
     """
     rng, surveys = np.random.default_rng(7), 150
     flagged = [
         sum(
-            any(one["drift"] for one in trend(metric, on_days(metric, crowds(metric, days, rng)))["values"])
+            any(course["drift"] for course in trend(metric, on_days(metric, crowds(metric, days, rng)))["values"])
             for _ in range(surveys)
         )
         for metric in (FRESH, MEMOISED)
@@ -163,36 +163,36 @@ def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: li
 def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> None:
     """Each of these is many standard errors: the least z is 7, so that it is missed with a probability below 1e-3."""
     rng = np.random.default_rng(2)
-    told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))
-    assert all(one["drift"] for one in told["values"])
-    course = told["values"][1]
+    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))
+    assert all(one["drift"] for one in answer["values"])
+    course = answer["values"][1]
     assert (course["slope"] or 0) > 0
     if shares[1] == 0.22:
         assert course["slope"] == pytest.approx(0.02, abs=6 * (course["slope_error"] or 0))
 
 
-def test_the_straight_line_is_least_squares() -> None:
+def test_slope_of_a_trend_is_that_of_least_squares() -> None:
     rng = np.random.default_rng(5)
     tallies = strangers(FRESH, [[0.7, 0.3]] * 6, rng)
-    told = trend(FRESH, on_days(FRESH, tallies))
-    yes = np.array([point["frequency"] or 0 for point in told["values"][1]["points"]])
-    assert told["values"][1]["slope"] == pytest.approx(np.polyfit(np.arange(6), yes, 1)[0])
+    answer = trend(FRESH, on_days(FRESH, tallies))
+    yes = np.array([point["frequency"] or 0 for point in answer["values"][1]["points"]])
+    assert answer["values"][1]["slope"] == pytest.approx(np.polyfit(np.arange(6), yes, 1)[0])
     mechanism = FRESH.mechanism
     p, q = float(mechanism.p), float(mechanism.q)
     supported = q + float(yes.mean()) * (p - q)
     error = (supported * (1 - supported) / PEOPLE) ** 0.5 / (p - q) / np.sqrt(17.5)
-    assert error < (told["values"][1]["slope_error"] or 0) < 1.2 * error  # what may be shared adds a little
+    assert error < (answer["values"][1]["slope_error"] or 0) < 1.2 * error  # shared people may add a little
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:
     rng = np.random.default_rng(1)
     few = strangers(FRESH, [[0.7, 0.3]], rng, LEAST_REPORTS - 1)
-    told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
-    assert [step["tested"] for step in told["steps"]] == [True, False]
-    assert [len(one["points"]) for one in told["values"]] == [2, 2]
-    assert [(one["p_value"], one["drift"]) for one in told["values"]] == [(None, False)] * 2
+    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
+    assert [step["tested"] for step in answer["steps"]] == [True, False]
+    assert [len(course["points"]) for course in answer["values"]] == [2, 2]
+    assert [(course["p_value"], course["drift"]) for course in answer["values"]] == [(None, False)] * 2
     assert trend(FRESH, [])["steps"] == []
-    assert [one["points"] for one in trend(FRESH, [])["values"]] == [[], []]
+    assert [course["points"] for course in trend(FRESH, [])["values"]] == [[], []]
 
 
 def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path) -> None:
@@ -211,15 +211,15 @@ def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path
         ("2026-11-03", "2026-11-08", 200),
         ("2026-11-09", "2026-11-15", 600),
     ]
-    told = {one["value"]: one for one in days["values"]}
-    assert told["dark"]["drift"]
-    assert told["light"]["slope"] < -0.05
-    assert not told["other"]["drift"]
+    rows = {course["value"]: course for course in days["values"]}
+    assert rows["dark"]["drift"]
+    assert rows["light"]["slope"] < -0.05
+    assert not rows["other"]["drift"]
     assert weeks["confidence"] == 0.9
     assert days["slope_unit"] == weeks["slope_unit"] == "share per day"
-    for one in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November
-        first, last = (point["frequency"] for point in one["points"])
-        assert one["slope"] == pytest.approx((last - first) / 6.5)
+    for course in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November
+        first, last = (point["frequency"] for point in course["points"])
+        assert course["slope"] == pytest.approx((last - first) / 6.5)
     assert problem(client.get("/v1/metrics/theme/trend?step=year")) == (400, "parameter")
     assert problem(client.get("/v1/metrics/open/trend")) == (400, "no-candidates")
     assert problem(client.get("/v1/metrics/nothing/trend")) == (404, "unknown-metric")
@@ -244,9 +244,9 @@ def test_contrasts_ignore_the_level_and_the_first_is_the_slope(steps: int) -> No
 
 def test_the_worst_variance_is_that_of_a_crowd_that_comes_when_weights_are_positive() -> None:
     weights = np.array([[0.5, -1.0, 0.5]])
-    one, noise = 0.04, 0.01
-    columns = np.full((3, 1), one + noise), np.full((3, 1), one)
-    together_ = (0.5 + 0.5) ** 2 * one + one  # the first and the third are the same people, the second are others
+    shared, noise = 0.04, 0.01
+    columns = np.full((3, 1), shared + noise), np.full((3, 1), shared)
+    together_ = (0.5 + 0.5) ** 2 * shared + shared  # the first and the third are the same people, the second are others
     expected = together_ + noise * (0.25 + 1 + 0.25)
     assert worst_variance(weights, *columns) == pytest.approx(np.array([[expected]]))
     alone = worst_variance(weights, columns[0], 0 * columns[1])

@@ -1,4 +1,4 @@
-"""The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
+"""The OpenAPI document is true: schemathesis sends whatever it allows and validates every answer."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def written(document: Any) -> str:
     """A document as text, one for all that mean the same: an operation's parameters have no order."""
     for item in document["paths"].values():
         for operation in item.values():
-            operation.get("parameters", []).sort(key=lambda one: (one["in"], one["name"]))
+            operation.get("parameters", []).sort(key=lambda parameter: (parameter["in"], parameter["name"]))
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -63,7 +63,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dict
 # More examples find rarer mistakes in the same answers; make test-all has the time.
 @pytest.mark.parametrize("examples", [3, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_every_answer_is_as_described(
+def test_every_answer_matches_the_openapi_document(
     path: str, method: str, examples: int, shared: tuple[Any, dict[str, str]]
 ) -> None:
     schema, admin = shared
@@ -87,7 +87,7 @@ def admin(app: Flask) -> dict[str, str]:
     return admin_of(app)
 
 
-def test_answers_about_known_metrics_are_as_described(app: Flask, admin: dict[str, str]) -> None:
+def test_answers_about_known_metrics_match_the_openapi_document(app: Flask, admin: dict[str, str]) -> None:
     """No generator draws a metric's name by chance."""
     collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, b"s" * 16)
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
@@ -118,7 +118,7 @@ def test_answers_about_known_metrics_are_as_described(app: Flask, admin: dict[st
     sent.validate_response(response)
 
 
-def test_answers_about_devices_are_as_described(tmp_path: Path) -> None:
+def test_answers_about_devices_match_the_openapi_document(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | {"kept": KEPT})))):
         for back, weeks in ((14, "0"), (7, "1")):
             uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
@@ -138,7 +138,9 @@ def test_answers_about_devices_are_as_described(tmp_path: Path) -> None:
                 assert response.status_code == status, response.text
 
 
-def test_answers_to_sealed_reports_are_as_described(app: Flask, tmp_path: Path, admin: dict[str, str]) -> None:
+def test_answers_to_sealed_reports_match_the_openapi_document(
+    app: Flask, tmp_path: Path, admin: dict[str, str]
+) -> None:
     key, other = drawn(), drawn()
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
@@ -154,12 +156,12 @@ def test_answers_to_sealed_reports_are_as_described(app: Flask, tmp_path: Path, 
         response = asked.call(headers=admin)
         asked.validate_response(response)
         assert response.status_code == 200
-    told = response.json()["sealed"]
-    assert told.pop("shuffled")["reports"] == 5
-    assert told == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
+    sealed = response.json()["sealed"]
+    assert sealed.pop("shuffled")["reports"] == 5
+    assert sealed == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
 
 
-def test_answers_about_strata_are_as_described(tmp_path: Path) -> None:
+def test_answers_about_strata_match_the_openapi_document(tmp_path: Path) -> None:
     """Their attributes are parameters, too, and no generator draws one by chance."""
     app = create_app(config(tmp_path, metrics=STRATA, open=frozenset({Role.READ, Role.REPORT})))
     with closing(collector_of(app)) as collector:
@@ -189,7 +191,7 @@ def test_answers_about_strata_are_as_described(tmp_path: Path) -> None:
         sent.validate_response(response)
 
 
-def test_every_route_is_described_once(app: Flask, client: FlaskClient) -> None:
+def test_openapi_document_describes_every_route_once(app: Flask, client: FlaskClient) -> None:
     document = client.get("/openapi.json").json
     assert document == openapi(app)
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
@@ -202,7 +204,7 @@ def test_every_route_is_described_once(app: Flask, client: FlaskClient) -> None:
     assert sorted(named) == sorted(document["components"]["schemas"]), "of two with one name, one would be lost"
 
 
-def test_document_is_the_one_that_was_agreed(client: FlaskClient) -> None:
+def test_openapi_document_is_the_committed_one(client: FlaskClient) -> None:
     assert written(client.get("/openapi.json").json) == PINNED.read_text(encoding="utf-8")
 
 

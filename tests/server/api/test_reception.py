@@ -1,4 +1,4 @@
-"""What a developer may try without sending a report: whether one would be let in, and whether it would be counted."""
+"""What a developer can check without sending a report: whether it would be accepted and counted."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,35 +37,37 @@ def opened(tmp_path: Path) -> Iterator[FlaskClient]:
     collector_of(app).close()
 
 
-def test_asking_whether_one_may_report_is_answered_as_a_report_is(client: FlaskClient, tokens: dict[str, str]) -> None:
-    for given, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
-        headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
+def test_probe_of_the_reports_route_gets_the_status_that_a_report_would_get(
+    client: FlaskClient, tokens: dict[str, str]
+) -> None:
+    for credential, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
+        headers = {"Authorization": f"Bearer {tokens[credential]}"} if credential in tokens else {}
         body = {"data": batch().encode(), "content_type": "application/json"}
         sent = client.post("/v1/reports", **body, headers=headers, environ_overrides=FAR)
         for method in ("GET", "HEAD"):
-            asked = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
-            assert (asked.status_code, sent.status_code) == (status, 202 if status == 200 else status), given
+            probe = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
+            assert (probe.status_code, sent.status_code) == (status, 202 if status == 200 else status), credential
             if method == "GET" and status == 200:
-                assert asked.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
+                assert probe.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
             elif method == "GET":
-                assert asked.json == sent.json
+                assert probe.json == sent.json
 
 
 def test_collector_says_when_no_token_is_needed(client: FlaskClient, opened: FlaskClient) -> None:
     for needs_none, environ in ((client, {}), (opened, FAR), (opened, FAR | {"HTTP_AUTHORIZATION": "Bearer x"})):
-        told = needs_none.get("/v1/reports", environ_overrides=environ)
-        assert told.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
+        answer = needs_none.get("/v1/reports", environ_overrides=environ)
+        assert answer.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
 
 
 def test_version_route_says_whether_its_reports_are_accepted(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> object:
+    def answer() -> object:
         return client.get(version_path(), environ_overrides=FAR).json
 
-    assert told() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
+    assert answer() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
     collector_of(app).store.definitions.disable("theme", None, TODAY)
-    assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
+    assert answer() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
 
     def away() -> None:
         raise StoreError("database: gone")
@@ -76,7 +78,7 @@ def test_version_route_says_whether_its_reports_are_accepted(
     assert unknown.status_code == 404, "a stranger does not make the collector read its database"
 
 
-def test_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None:
+def test_version_route_says_accepted_for_a_former_version_whose_reports_are(tmp_path: Path) -> None:
     former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
     collector_of(create_app(config(tmp_path, metrics={"theme": former}))).close()
     app = create_app(config(tmp_path))
@@ -95,7 +97,7 @@ def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(clien
         assert response.data == strange, (name, version)
 
 
-def test_names_that_were_asked_for_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
+def test_requested_metric_names_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
     before = samples(client.get("/metrics").text).keys()
     for name in ("theme", "nothing", "evil"):

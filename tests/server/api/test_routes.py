@@ -1,4 +1,4 @@
-"""What an analyst may ask, and how wrong questions are answered."""
+"""The queries of an analyst, and the answers to wrong ones."""
 
 import json
 import resource
@@ -33,28 +33,28 @@ def strictly(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def test_estimate_is_that_of_the_tally(client: FlaskClient) -> None:
+def test_estimate_route_answers_the_estimate_of_the_tally(client: FlaskClient) -> None:
     rows = rows_of(THEME, 800)
     client.post("/v1/reports", data=batch(THEME, rows).encode(), content_type="application/json")
-    told = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
+    answer = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
     expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
-    assert list(told) == [
+    assert list(answer) == [
         "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
         "reports", "periods", "repeats", "refused", "since", "until", "confidence", "simultaneous", "poisoning",
         "health", "unlisted", "values",
     ]  # fmt: skip
-    assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
-    assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
-    assert (told["epsilon_after_10"], told["epsilon_forever"]) == (THEME.mechanism.epsilon_after(10), None)
-    assert (told["since"], told["until"]) == ("2026-11-20", "2026-11-20")
-    assert [row["value"] for row in told["values"]] == ["dark", "light", "=1+1", "other"]
+    assert (answer["metric"], answer["version"], answer["mechanism"]) == ("theme", THEME.version, "randomized-response")
+    assert (answer["epsilon"], answer["reports"], answer["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
+    assert (answer["epsilon_after_10"], answer["epsilon_forever"]) == (THEME.mechanism.epsilon_after(10), None)
+    assert (answer["since"], answer["until"]) == ("2026-11-20", "2026-11-20")
+    assert [row["value"] for row in answer["values"]] == ["dark", "light", "=1+1", "other"]
     for name in (
         "frequency", "count", "noise_error", "noise_low", "noise_high", "standard_error", "low", "high", "consistent",
     ):  # fmt: skip
-        assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
-    assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
-    assert {row["found"] for row in told["values"]} == {None}
-    assert told["values"][1]["frequency"] > 0.5
+        assert [row[name] for row in answer["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
+    assert [row["verdict"] for row in answer["values"]] == list(expected.verdicts)
+    assert {row["found"] for row in answer["values"]} == {None}
+    assert answer["values"][1]["frequency"] > 0.5
 
 
 def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: FlaskClient) -> None:
@@ -67,11 +67,11 @@ def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: Fla
     for confidence in ("0.000001", "0.999999999"):
         for question in ("estimate?simultaneous=true&", "estimate?", "trend?", "combined?", "compare?other=mobile&"):
             assert client.get(f"/v1/metrics/theme/{question}confidence={confidence}").status_code in {200, 400}
-        told = strictly(client.get(f"/v1/metrics/theme/estimate?confidence={confidence}").text)
-        assert all(0 <= row["low"] <= row["high"] <= 1 for row in told["values"])
+        answer = strictly(client.get(f"/v1/metrics/theme/estimate?confidence={confidence}").text)
+        assert all(0 <= row["low"] <= row["high"] <= 1 for row in answer["values"])
 
 
-def test_since_and_until_are_both_included(app: Flask, client: FlaskClient) -> None:
+def test_reports_of_the_days_since_and_until_are_included(app: Flask, client: FlaskClient) -> None:
     for day in range(4):
         uploads = [upload(rows=b"\x00" * 10**day)]
         collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
@@ -134,8 +134,8 @@ def test_former_version_is_counted_and_answered_apart(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path)))):
         late = batch(former["theme"], b"\x00").encode()
         assert app.test_client().post("/v1/reports", data=late, content_type="application/json").status_code == 202
-        asked = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
-        assert [strictly(answer.text)["reports"] for answer in asked] == [8, 3]
+        answers = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
+        assert [strictly(answer.text)["reports"] for answer in answers] == [8, 3]
 
 
 def test_metrics_are_listed_with_their_privacy(client: FlaskClient) -> None:
@@ -172,7 +172,7 @@ def test_collector_with_a_nearly_full_disk_is_not_ready(client: FlaskClient, mon
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
 def test_collector_is_not_ready_while_its_disk_takes_no_writes(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    """A limit on file sizes simulates the full disk: a write beyond it fails; afterwards writes succeed again."""
     with running(tmp_path) as (url, process):
         assert _taken(url) == 202
         endless = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))

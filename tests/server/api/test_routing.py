@@ -25,7 +25,7 @@ TOY = Schema("Toy", {"type": "object"})
 
 @dataclass(frozen=True, kw_only=True)
 class ToyQuery(Parameters):
-    """What may be asked of a toy."""
+    """The parameters of a toy."""
 
     colour: Annotated[str, one_of(["red", "blue"])("Paint it so.")] = "red"
     pieces: Annotated[int | None, COUNT("Break it into so many.")] = None
@@ -118,8 +118,8 @@ def read(kind: type[Parameters], *pairs: tuple[str, str]) -> Parameters:
 
 def test_parameters_are_read_as_declared_and_errors_name_them() -> None:
     assert read(ToyQuery) == ToyQuery()
-    given = [("labels", "a"), ("pieces", "3"), ("labels", ""), ("colour", "blue")]
-    assert read(ToyQuery, *given) == ToyQuery(labels=("a", ""), pieces=3, colour="blue")
+    arguments = [("labels", "a"), ("pieces", "3"), ("labels", ""), ("colour", "blue")]
+    assert read(ToyQuery, *arguments) == ToyQuery(labels=("a", ""), pieces=3, colour="blue")
     for pairs, said in (
         ([("owner", "me")], "'owner': unknown; known here: colour, pieces, labels"),
         ([("pieces", "3"), ("pieces", "3")], "pieces: given twice"),

@@ -1,4 +1,4 @@
-"""What the doctor's tests share: a patient, and how to ask about it."""
+"""Shared by the doctor's tests: a folder to examine, and its examination."""
 
 import hashlib
 import shutil
@@ -22,7 +22,7 @@ SHARD = b"s" * 16
 
 
 class Usage(NamedTuple):
-    """What ``shutil`` tells of a disk."""
+    """The answer of ``shutil.disk_usage``."""
 
     total: float
     used: float
@@ -30,7 +30,7 @@ class Usage(NamedTuple):
 
 
 def usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the machine be a usual one: that which runs the tests is not the one under test."""
+    """Simulate a usual machine, because the one that runs the tests is not under test."""
     monkeypatch.setattr(database, "fsync_times", lambda _: [0.001, 0.002, 0.004])
     monkeypatch.setattr(database, "file_system_of", lambda _: "ext4")
     usage = Usage(100e9, 50e9, 50e9)
@@ -61,9 +61,9 @@ def traces(folder: Path) -> dict[str, tuple[str, int, int]]:
     return {
         file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns, file.stat().st_ino)
         for file in folder.iterdir()
-        if not file.name.endswith("-shm")  # whoever reads marks there that they do
+        if not file.name.endswith("-shm")  # readers write their marks into this file
     }
 
 
 def levels(findings: Iterator[CheckResult], about: str = "") -> list[tuple[str, Level]]:
-    return [(one.text, one.level) for one in findings if not about or one.about == about]
+    return [(finding.text, finding.level) for finding in findings if not about or finding.about == about]

@@ -12,8 +12,8 @@ def invoke(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments, env=environment(folder))
 
 
-def told(result: Result, status: int = 2) -> str:
-    """The one line that a mistake gets."""
+def error_of(result: Result, status: int = 2) -> str:
+    """Return the one line that a command writes to stderr about a mistake."""
     assert result.exit_code == status, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""

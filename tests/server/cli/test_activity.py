@@ -9,7 +9,7 @@ import pytest
 
 from dither_server.store import Store
 from dither_shared import load_metrics
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import rows_of, upload
 
 MONDAY = date(2026, 6, 1)
@@ -53,14 +53,14 @@ def test_retention_is_a_table_with_an_interval(collected: Path) -> None:
     assert week_4.split() == ["4", "too", "few", "0"]
 
 
-def test_retention_is_the_json_of_the_api(collected: Path) -> None:
-    found = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
-    assert (found["metric"], found["reports"], found["since"], found["until"]) == (
+def test_retention_command_prints_the_json_of_the_api(collected: Path) -> None:
+    retention = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
+    assert (retention["metric"], retention["reports"], retention["since"], retention["until"]) == (
         *("kept", 1350, "2026-06-01"),
         "2026-06-14",
     )
-    assert [row["week"] for row in found["weeks"]] == [0, 1, 4]
-    assert found["weeks"][1]["low"] < 0.5 < found["weeks"][1]["high"]
+    assert [row["week"] for row in retention["weeks"]] == [0, 1, 4]
+    assert retention["weeks"][1]["low"] < 0.5 < retention["weeks"][1]["high"]
 
 
 def test_active_devices_are_counted(collected: Path) -> None:
@@ -75,7 +75,7 @@ def test_active_devices_are_counted(collected: Path) -> None:
 
 
 def test_metrics_of_other_kinds_are_refused(collected: Path) -> None:
-    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in told(
+    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in error_of(
         invoke(collected, "retention", "exported")
     )
-    assert "kept: does not count devices" in told(invoke(collected, "active", "kept"))
+    assert "kept: does not count devices" in error_of(invoke(collected, "active", "kept"))

@@ -79,9 +79,9 @@ def test_compare_prints_a_table_or_json(folder: Path) -> None:
     assert lines[1].endswith("changed")
     assert "no change seen; 5 points take " in lines[4]
     days = ("--since", "2026-11-20", "--until", "2026-11-20", "--other-since", "2026-11-27", "--json")
-    told = json.loads(invoke(folder, "compare", "theme", *days).stdout)
-    assert [side["periods"] for side in told["sides"]] == [1, 1]
-    assert told["values"][0]["changed"]
+    answer = json.loads(invoke(folder, "compare", "theme", *days).stdout)
+    assert [side["periods"] for side in answer["sides"]] == [1, 1]
+    assert answer["values"][0]["changed"]
 
 
 def test_trend_prints_a_table_or_json(folder: Path) -> None:
@@ -94,8 +94,8 @@ def test_trend_prints_a_table_or_json(folder: Path) -> None:
     assert notes == "drift means p < 0.05, by Holm's method"
     assert lines[0].split() == ["value", "first", "%", "last", "%", "points", "a", "day", "±", "p"]
     assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
-    told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
-    assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]
+    answer = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
+    assert [step["since"] for step in answer["steps"]] == ["2026-11-16", "2026-11-23"]
     none = invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout
     assert none == "theme: no reports on these days, so there is no trend.\n"
 
@@ -121,10 +121,12 @@ def test_candidates_are_read_from_a_file(folder: Path) -> None:
 
 def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None:
     """Only ``format`` is missing, because the command prints a table or JSON."""
-    options = {name for one in estimate.params for name in [one.name]}
+    options = {name for option in estimate.params for name in [option.name]}
     assert set(Query.parameters()) - {"format"} <= options
     days = json.loads(invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout)
-    assert [(one["since"], [row["value"] for row in one["values"]]) for one in days] == [("2026-11-20", ["light"])]
+    assert [(answer["since"], [row["value"] for row in answer["values"]]) for answer in days] == [
+        ("2026-11-20", ["light"])
+    ]
     assert (
         "quantile: theme does not ask for a number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr
     )

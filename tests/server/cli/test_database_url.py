@@ -1,4 +1,4 @@
-"""A database URL that cannot be is refused in one line, by every command, and its password is shown by none."""
+"""Every command refuses an invalid database URL in one line, and none shows its password."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ import pytest
 from dither_server.app import collector_of, create_app
 from dither_server.cli.analysis import shown_on
 from dither_server.store import Store
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS, METRICS_TOML, TODAY, config, rows_of, upload
 from server.reading.summaries.discovery_surveys import CRASH, CRASH_TOML
 from server.reading.test_numbers import body_schema
@@ -66,13 +66,13 @@ def test_discover_says_that_nothing_was_found_and_refuses_what_it_cannot_answer(
     assert "Nothing was found." in result.stdout
     assert "would not even find a string that everybody has" in result.stdout
 
-    assert "no metric has this name" in told(invoke(crashed, "discover", "crush"))
-    assert "--since" in told(invoke(crashed, "discover", "crash", "--since", "yesterday"))
-    assert "confidence" in told(invoke(crashed, "discover", "crash", "--confidence", "2"))
+    assert "no metric has this name" in error_of(invoke(crashed, "discover", "crush"))
+    assert "--since" in error_of(invoke(crashed, "discover", "crash", "--since", "yesterday"))
+    assert "confidence" in error_of(invoke(crashed, "discover", "crash", "--confidence", "2"))
     sides = ("--until", "2026-11-20", "--other-since", "2026-12-01")
-    assert "not compared" in told(invoke(crashed, "compare", "crash", *sides))
+    assert "not compared" in error_of(invoke(crashed, "compare", "crash", *sides))
     (crashed / "metrics.toml").write_text(CRASH_TOML + METRICS_TOML, encoding="utf-8")
-    assert "does not discover strings" in told(invoke(crashed, "discover", "theme"))
+    assert "does not discover strings" in error_of(invoke(crashed, "discover", "theme"))
 
 
 def test_progress_is_written_over_itself_and_leaves_nothing() -> None:

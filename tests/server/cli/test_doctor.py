@@ -49,10 +49,10 @@ def test_healthy_collector_has_no_warnings(folder: Path) -> None:
 
 def test_json_of_the_doctor_lists_its_findings(folder: Path) -> None:
     result = doctor(folder, "--json")
-    told = json.loads(result.stdout)
-    assert told["status"] == result.exit_code == 1  # a metric lists no candidates
-    assert {finding["level"] for finding in told["findings"]} == {"ok", "warning"}
-    assert all(finding.keys() == {"level", "about", "text", "advice"} for finding in told["findings"])
+    answer = json.loads(result.stdout)
+    assert answer["status"] == result.exit_code == 1  # a metric lists no candidates
+    assert {finding["level"] for finding in answer["findings"]} == {"ok", "warning"}
+    assert all(finding.keys() == {"level", "about", "text", "advice"} for finding in answer["findings"])
 
 
 def test_doctor_modifies_nothing_of_a_stopped_collector(folder: Path) -> None:

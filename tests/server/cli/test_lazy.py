@@ -33,41 +33,41 @@ if hasattr(commands, "__path__"):
     importlib.import_module(f"{commands.__name__}.main")  # what all of them import
 for arguments in json.loads(sys.argv[2]):
     ours, theirs = os.pipe()
-    if os.fork() == 0:  # of an interpreter that has imported no command yet
+    if os.fork() == 0:  # a fork of an interpreter that has imported no command yet
         os.close(ours)
         answer(sys.argv[1], arguments, theirs)
         sys.exit()
     os.close(theirs)
-    *told, imported = open(ours, encoding="utf-8").read().splitlines()
-    print(json.dumps([arguments, os.wait()[1], told, imported]), flush=True)
+    *output, imported = open(ours, encoding="utf-8").read().splitlines()
+    print(json.dumps([arguments, os.wait()[1], output, imported]), flush=True)
 """
 
 
-def imported(program: str, *asked: Sequence[str], **variables: str) -> Iterator[tuple[str, set[str]]]:
+def imported(program: str, *commands: Sequence[str], **variables: str) -> Iterator[tuple[str, set[str]]]:
     """Of each list of arguments what the program prints, and the packages that it has imported by then."""
-    command = [sys.executable, "-c", ASK, program, json.dumps(asked)]
+    command = [sys.executable, "-c", ASK, program, json.dumps(commands)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     assert ended.returncode == 0, ended.stderr
     for line in ended.stdout.splitlines():
-        arguments, status, told, packages = json.loads(line)
+        arguments, status, output, packages = json.loads(line)
         assert status == 0, (arguments, ended.stderr)
-        yield "\n".join(told), set(json.loads(packages))
+        yield "\n".join(output), set(json.loads(packages))
 
 
 def test_help_imports_no_command() -> None:
     asked = [[], ["token"], ["token", "create"], *([name] for name in cli.commands)]
-    found = list(imported("server", *([*words, "--help"] for words in asked)))
-    assert len(found) == len(asked)
-    assert not found[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
+    answers = list(imported("server", *([*words, "--help"] for words in asked)))
+    assert len(answers) == len(asked)
+    assert not answers[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
     wrong = [
-        (words, told, packages & HEAVY)
-        for words, (told, packages) in zip(asked, found, strict=True)
-        if packages & HEAVY or not told.startswith("Usage: dither-server")
+        (words, output, packages & HEAVY)
+        for words, (output, packages) in zip(asked, answers, strict=True)
+        if packages & HEAVY or not output.startswith("Usage: dither-server")
     ]
     assert not wrong
 
 
-def test_a_collector_starts_without_what_only_estimates_need() -> None:
+def test_collector_starts_without_importing_the_libraries_of_estimates() -> None:
     block = "import sys, dither_server.app; print(*(one for one in sys.modules if one.startswith('scipy.')))"
     ended = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=True)
     assert {"scipy.special", "scipy.linalg", "scipy.interpolate"}.isdisjoint(ended.stdout.split())
@@ -75,8 +75,8 @@ def test_a_collector_starts_without_what_only_estimates_need() -> None:
 
 def test_every_command_is_where_it_is_said_to_be() -> None:
     for name, known in cli.commands.items():
-        found, command, _ = cli.resolve_command(click.Context(cli), [name])
-        assert (found, command and command.name) == (name, name)
+        resolved, command, _ = cli.resolve_command(click.Context(cli), [name])
+        assert (resolved, command and command.name) == (name, name)
         assert 10 < len(known.get_short_help_str(limit=60)) < 60
     assert tuple(FORMATS) == FORMAT_NAMES, "completion offers the formats that there are"
 
@@ -92,6 +92,6 @@ def test_every_command_is_where_it_is_said_to_be() -> None:
 )
 def test_completion_lists_commands_options_and_choices(words: str, expected: list[str]) -> None:
     variables = {"_DITHER_SERVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    ((told, packages),) = imported("server", [], **variables)
-    assert [line.partition(",")[2] for line in told.splitlines()][: len(expected)] == expected
+    ((output, packages),) = imported("server", [], **variables)
+    assert [line.partition(",")[2] for line in output.splitlines()][: len(expected)] == expected
     assert not packages & HEAVY

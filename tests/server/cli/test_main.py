@@ -7,11 +7,11 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from dither_server.cli.main import cli
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import THEME, environment
 
 
-def test_mistakes_get_one_clear_line(collected: Path) -> None:
+def test_mistakes_of_a_command_are_answered_in_one_line(collected: Path) -> None:
     for arguments, what in (
         (["estimate", "nothing"], "no metric has this name; "),
         (["estimate", "theme", "--metrics", "missing.toml"], "missing.toml: cannot be read"),
@@ -44,12 +44,12 @@ def test_mistakes_get_one_clear_line(collected: Path) -> None:
         (["run", "--horizon", "30"], "--horizon: 30 is not above 30"),
         (["token", "revoke", "0123"], "names no token"),
     ):
-        line = told(invoke(collected, *arguments))
+        line = error_of(invoke(collected, *arguments))
         assert what in line, arguments
         assert line.count("\n") == 1
-    assert "DITHER_DB: not set; set it, --db" in told(CliRunner().invoke(cli, ["run", "--metrics", "m.toml"]))
-    assert "--role" in told(invoke(collected, "token", "create", "--role", "owner"))
-    assert "No such command" in told(invoke(collected, "runn"))
+    assert "DITHER_DB: not set; set it, --db" in error_of(CliRunner().invoke(cli, ["run", "--metrics", "m.toml"]))
+    assert "--role" in error_of(invoke(collected, "token", "create", "--role", "owner"))
+    assert "No such command" in error_of(invoke(collected, "runn"))
 
 
 def test_corrupt_database_is_named(folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_corrupt_database_is_named(folder: Path) -> None:
     for wal in folder.glob("dither.db-*"):
         wal.unlink()
     result = invoke(folder, "estimate", "theme")
-    assert "dither.db is not a SQLite database, or its header is damaged" in told(result, 1)
+    assert "dither.db is not a SQLite database, or its header is damaged" in error_of(result, 1)
 
 
 def test_without_the_server_extra_the_command_says_what_to_install() -> None:
@@ -87,7 +87,11 @@ def test_metric_is_disabled_enabled_and_listed_as_such(folder: Path) -> None:
     assert [line.split()[1] for line in lines if not line.endswith("  theme")] == ["enabled"] * 3
     assert invoke(folder, "metric", "enable", "theme", "--version", version).stdout == f"{version}  enabled  theme\n"
     assert "disabled" not in invoke(folder, "metric", "list").stdout
-    assert "NAME: 'nothing' is not registered; dither-server" in told(invoke(folder, "metric", "disable", "nothing"))
-    assert "NAME: 'thme' is not registered; did you mean 'theme'?" in told(invoke(folder, "metric", "disable", "thme"))
-    strange = told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
+    assert "NAME: 'nothing' is not registered; dither-server" in error_of(
+        invoke(folder, "metric", "disable", "nothing")
+    )
+    assert "NAME: 'thme' is not registered; did you mean 'theme'?" in error_of(
+        invoke(folder, "metric", "disable", "thme")
+    )
+    strange = error_of(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
     assert f"--version: '{'0' * 16}' of theme is not registered; known: {version}" in strange

@@ -51,5 +51,5 @@ def test_command_names_a_folder_that_it_may_not_read(command: list[str], tmp_pat
     url = f"sqlite:///{shut}/dither.db"
     result = CliRunner().invoke(cli, command, env={**environment(tmp_path), "DITHER_DB": url})
     assert isinstance(result.exception, SystemExit), result.output
-    told = CliRunner().invoke(relay, ["status", "--db", url])
-    assert (told.exit_code, told.stderr.count("\n")) == (1, 1)
+    status = CliRunner().invoke(relay, ["status", "--db", url])
+    assert (status.exit_code, status.stderr.count("\n")) == (1, 1)

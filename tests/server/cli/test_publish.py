@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, TODAY
 from server.database import execute
 
@@ -28,8 +28,8 @@ def test_publish_writes_a_site_of_all_metrics(folder: Path) -> None:
 
 
 def test_publish_writes_the_metrics_that_are_named(folder: Path) -> None:
-    asked = ("--metric", "theme", "--metric", "mobile", "--confidence", "0.9", "--base-url", "https://a.example/x")
-    result = invoke(folder, "publish", "--out", str(folder / "site"), *asked)
+    options = ("--metric", "theme", "--metric", "mobile", "--confidence", "0.9", "--base-url", "https://a.example/x")
+    result = invoke(folder, "publish", "--out", str(folder / "site"), *options)
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (folder / "site/metrics").iterdir()) == ["mobile", "theme"]
     assert "90% interval" in (folder / "site/index.html").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_on_the_first_day_publish_says_when_the_first_answers_appear(
     assert "appear from 2026-11-21 on." in result.stderr
 
 
-def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
+def test_mistakes_of_publish_are_answered_in_one_line_and_write_nothing(folder: Path) -> None:
     for options, complaint in (
         (("--until", "2026-11-21"), r"--until: 2026-11-21 is not over, .*the last completed day is 2026-11-20"),
         (("--since", "2026-11-21"), "--since: 2026-11-21 is later than 2026-11-20"),
@@ -54,13 +54,15 @@ def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
         (("--metric", "them"), "--metric: no metric is named them; known: theme, mobile"),
         (("--base-url", "a.example"), "--base-url"),
     ):
-        line = told(invoke(folder, "publish", "--out", str(folder / "site"), *options))
+        line = error_of(invoke(folder, "publish", "--out", str(folder / "site"), *options))
         assert re.search(complaint, line), line
         assert line.count("\n") == 1
     assert not (folder / "site").exists()
     (folder / "site").mkdir()
     (folder / "site/mine").write_text("", encoding="utf-8")
-    assert "holds mine and was not written by publish" in told(invoke(folder, "publish", "--out", str(folder / "site")))
+    assert "holds mine and was not written by publish" in error_of(
+        invoke(folder, "publish", "--out", str(folder / "site"))
+    )
 
 
 def test_disk_that_refuses_to_write_ends_with_status_1(folder: Path) -> None:
@@ -72,9 +74,11 @@ def test_disk_that_refuses_to_write_ends_with_status_1(folder: Path) -> None:
 
 def test_publish_needs_metrics_and_a_database_of_this_version(folder: Path) -> None:
     execute(f"sqlite:///{folder}/dither.db", "UPDATE alembic_version SET version_num = '0000'")
-    assert "a collector upgrades it when it starts" in told(invoke(folder, "publish", "--out", str(folder / "site")))
+    assert "a collector upgrades it when it starts" in error_of(
+        invoke(folder, "publish", "--out", str(folder / "site"))
+    )
     (folder / "dither.db").unlink()
     sqlite3.connect(folder / "dither.db").close()
-    assert "holds no dither tables" in told(invoke(folder, "publish", "--out", str(folder / "site")))
+    assert "holds no dither tables" in error_of(invoke(folder, "publish", "--out", str(folder / "site")))
     (folder / "metrics.toml").unlink()
-    assert "metrics.toml" in told(invoke(folder, "publish", "--out", str(folder / "site")))
+    assert "metrics.toml" in error_of(invoke(folder, "publish", "--out", str(folder / "site")))

@@ -1,4 +1,4 @@
-"""The files of google/rappor are decoded, and what is wrong in them is named."""
+"""The files of google/rappor are decoded, and errors in them are named."""
 
 import csv
 import json
@@ -42,13 +42,13 @@ def decode(folder: Path, *more: str) -> str:
     return result.stdout or result.stderr
 
 
-def test_files_hold_the_numbers_of_the_tally(folder: Path) -> None:
+def test_rappor_files_are_read_to_the_counts_of_the_tally(folder: Path) -> None:
     """Positions are 1-based, as ``cohort * k + bit + 1``."""
-    given = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
-    assert given.strings == CANDIDATES
-    assert (given.table.counts == TALLY.counts).all()
-    assert (given.table.reports == TALLY.reports).all()
-    assert (given.table.a, given.table.b) == pytest.approx((float(MECHANISM.a), float(MECHANISM.b)), abs=1e-12)
+    contents = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
+    assert contents.strings == CANDIDATES
+    assert (contents.table.counts == TALLY.counts).all()
+    assert (contents.table.reports == TALLY.reports).all()
+    assert (contents.table.a, contents.table.b) == pytest.approx((float(MECHANISM.a), float(MECHANISM.b)), abs=1e-12)
     first = (folder / MAP).read_text(encoding="utf-8").splitlines()[0].split(",")
     bits = [
         cohort * MECHANISM.bits + bit + 1 for cohort in range(8) for bit in MECHANISM.marked(b"candidate 0", cohort)
@@ -57,15 +57,15 @@ def test_files_hold_the_numbers_of_the_tally(folder: Path) -> None:
 
 
 def test_decoded_files_match_the_estimate_of_the_metric(folder: Path) -> None:
-    told = json.loads(decode(folder, "--json", "--all"))
+    answer = json.loads(decode(folder, "--json", "--all"))
     fit = regress(MECHANISM, CANDIDATES, TALLY)
-    values = {row["value"]: row for row in told["values"]}
-    assert len(values) == told["candidates"] == 60
+    values = {row["value"]: row for row in answer["values"]}
+    assert len(values) == answer["candidates"] == 60
     assert [values[name]["frequency"] for name in CANDIDATES] == pytest.approx(fit.frequency.tolist(), abs=1e-9)
     assert [values[name]["found"] for name in CANDIDATES] == fit.found.tolist()
     assert [values[name]["consistent"] for name in CANDIDATES] == pytest.approx(fit.consistent.tolist(), abs=1e-9)
-    assert told["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
-    assert told["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
+    assert answer["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
+    assert answer["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
 
 
 def test_found_candidates_are_printed_as_a_table(folder: Path) -> None:
@@ -88,7 +88,7 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         assert "candidate 0" in decode(folder)
 
 
-def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
+def test_error_in_a_rappor_file_names_file_line_and_fault(folder: Path) -> None:
     whole = {name: (folder / name).read_bytes() for name in (PARAMS, COUNTS, MAP)}
     for file, text, complaint in (
         (PARAMS, "k,h,m\n64,2,8\n", "one header, k,h,m,p,q,f"),

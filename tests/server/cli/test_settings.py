@@ -1,4 +1,4 @@
-"""What the doctor finds of settings, and where it says that they come from."""
+"""What the doctor reports about settings and their sources."""
 
 import json
 import sqlite3
@@ -22,7 +22,7 @@ def test_settings_are_shown_with_their_sources(folder: Path) -> None:
     environment_of_it = {**environment(folder), "DITHER_PORT": "9001", "DITHER_DB": "postgresql://u:secret@h/d"}
     arguments = ["doctor", "--settings", "--json", "--host", "localhost", "--config", str(folder / "c.toml")]
     shown = json.loads(CliRunner().invoke(cli, arguments, env=environment_of_it).stdout)
-    about = {name: one.pop("about") for name, one in shown.items()}
+    about = {name: setting.pop("about") for name, setting in shown.items()}
     assert shown["host"] == {"value": "localhost", "source": "--host"}
     assert shown["port"] == {"value": 9001, "source": "DITHER_PORT"}
     assert shown["threads"] == {"value": 7, "source": f"{folder}/c.toml: threads"}
@@ -32,7 +32,7 @@ def test_settings_are_shown_with_their_sources(folder: Path) -> None:
     assert len(lines) == 2 * len(shown)
     assert next(line for line in lines if line.startswith("port")).split(maxsplit=1)[1] == "8000  (default)"
     assert [line.strip() for line in lines[1::2]] == list(about.values())
-    assert all(len(one) > 10 for one in about.values())
+    assert all(len(text) > 10 for text in about.values())
 
 
 def test_doctor_names_errors_and_risky_settings(folder: Path) -> None:

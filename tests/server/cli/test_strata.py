@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import LAYOUT, METRICS, METRICS_TOML, SPEED, STRATA, STRATA_TOML, THEME, TODAY, rows_of, upload
 
 
@@ -44,8 +44,8 @@ def test_commands_print_the_stratum_that_they_read(folder: Path) -> None:
 
 
 def test_estimate_by_an_attribute_ends_with_all_together(folder: Path) -> None:
-    told = invoke(folder, "estimate", "layout", "--by", "platform").stdout
-    parts = told.split("\n\nplatform ")
+    output = invoke(folder, "estimate", "layout", "--by", "platform").stdout
+    parts = output.split("\n\nplatform ")
     assert [part.splitlines()[0].removeprefix("platform ") for part in parts] == [
         "linux, channel any",
         "windows, channel any",
@@ -53,7 +53,7 @@ def test_estimate_by_an_attribute_ends_with_all_together(folder: Path) -> None:
     ]
     assert "700 reports" in parts[2]
     answers = json.loads(invoke(folder, "estimate", "layout", "--by", "platform", "--json").stdout)
-    assert [one["reports"] for one in answers] == [400, 300, 700]
+    assert [answer["reports"] for answer in answers] == [400, 300, 700]
     assert len(invoke(folder, "estimate", "theme").stdout.split("\n\n")) == 3  # nothing is said of strata
 
 
@@ -62,7 +62,7 @@ def test_compare_prints_the_stratum_of_each_side(folder: Path) -> None:
     lines = invoke(folder, "compare", "layout", *options).stdout.splitlines()
     assert lines[:2] == ["first: platform linux, channel any", "second: platform windows, channel any"]
     assert any(line.startswith("tabs") and line.endswith("changed") for line in lines)
-    assert "strata that do not overlap" in told(invoke(folder, "compare", "layout", "--since", "2026-01-01"))
+    assert "strata that do not overlap" in error_of(invoke(folder, "compare", "layout", "--since", "2026-01-01"))
 
 
 def test_export_has_a_column_for_each_attribute(folder: Path) -> None:
@@ -71,8 +71,8 @@ def test_export_has_a_column_for_each_attribute(folder: Path) -> None:
         assert result.exit_code == 0, result.output
         return list(csv.DictReader(io.StringIO(result.stdout)))
 
-    told = {(line["metric"], line["platform"], line["channel"], line["reports"]) for line in lines("--by", "channel")}
-    assert told == {
+    rows = {(line["metric"], line["platform"], line["channel"], line["reports"]) for line in lines("--by", "channel")}
+    assert rows == {
         ("theme", "", "", "50"),
         ("mobile", "", "", "0"),
         ("version", "", "", "0"),
@@ -102,4 +102,4 @@ def test_unknown_strata_are_refused_and_named(folder: Path) -> None:
         (("compare", "layout", "--other-stratum", "x"), "--other-stratum: not an attribute with a value"),
         (("trend", "layout", "--stratum", "color=red"), "'color': unknown; known here: "),
     ):
-        assert says in told(invoke(folder, *arguments)), arguments
+        assert says in error_of(invoke(folder, *arguments)), arguments

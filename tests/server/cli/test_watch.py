@@ -1,4 +1,4 @@
-"""The command that watches for a change: its exit status, its lines, and the webhook that it tells."""
+"""The command that watches for a change: its exit status, its lines, and the webhook that it calls."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from dither_server.cli.options import CommandError
 from dither_server.cli.watch import _Webhook
 from dither_server.store import Store
 from dither_shared import ParameterError
-from server.cli.invoking import invoke, told
+from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS, METRICS_TOML, SPEED, STRATA_TOML, THEME, TODAY, rows_of, upload
 
 REFERENCE = ("--reference-until", str(TODAY - timedelta(days=3)))
@@ -35,7 +35,7 @@ def watched(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_change_is_an_exit_status_a_line_and_json(watched: Path) -> None:
+def test_detected_change_gives_an_exit_status_a_line_and_json(watched: Path) -> None:
     result = invoke(watched, "watch", "theme", *REFERENCE)
     assert result.exit_code == 3, result.output
     assert (
@@ -85,8 +85,10 @@ def test_without_a_change_cron_has_nothing_to_mail(watched: Path) -> None:
         ((*REFERENCE, "--webhook", "https://hooks.example/?secret=a b"), "--webhook: not a URL"),
     ],
 )
-def test_mistakes_get_one_line_without_secrets(watched: Path, options: tuple[str, ...], wrong: str) -> None:
-    line = told(invoke(watched, "watch", "theme", *options))
+def test_mistakes_of_watch_are_answered_in_one_line_without_secrets(
+    watched: Path, options: tuple[str, ...], wrong: str
+) -> None:
+    line = error_of(invoke(watched, "watch", "theme", *options))
     assert wrong in line
     assert "secret" not in line
 
@@ -120,7 +122,7 @@ def noted(waits: list[float]) -> Callable[[float], object]:
     return waits.append
 
 
-def test_a_webhook_is_told_of_a_change_alone(watched: Path) -> None:
+def test_webhook_is_called_only_for_a_change(watched: Path) -> None:
     with hook(answer(204)) as (url, received):
         assert invoke(watched, "watch", "speed", "--webhook", url, *REFERENCE).exit_code == 0
         assert invoke(watched, "watch", "theme", "--webhook", url, *REFERENCE).exit_code == 3
@@ -161,7 +163,7 @@ def test_a_webhook_that_never_answers_costs_its_tries_and_no_more() -> None:
     assert waits == [1.0, 2.0]
 
 
-def test_the_longest_wait_is_bounded() -> None:
+def test_longest_wait_for_a_webhook_is_bounded() -> None:
     waits: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -170,7 +172,7 @@ def test_the_longest_wait_is_bounded() -> None:
     assert waits == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_a_webhook_without_encryption_is_for_this_machine_alone() -> None:
+def test_webhook_over_plain_http_is_accepted_only_on_this_machine() -> None:
     assert _Webhook.parse("http://127.0.0.1:1/x").query == ""
     with pytest.raises(ParameterError, match="not encrypted"):
         _Webhook.parse("http://10.0.0.1/x")

@@ -15,17 +15,17 @@ from server.collecting import THEME, TODAY, config, rows_of, upload
 DAY = date(2026, 11, 20)
 
 
-def test_tables_and_text_are_read_oldest_first() -> None:
-    given = [{"day": date(2026, 12, 1), "name": "2.2 (beta)"}, {"day": "2026-11-20", "name": "2.1"}]
-    found = Releases.read(given, "releases")
-    assert found.listed == (Release(DAY, "2.1"), Release(date(2026, 12, 1), "2.2 (beta)"))
-    assert str(found) == "2026-11-20 2.1, 2026-12-01 2.2 (beta)"
-    assert Releases.read(str(found), "releases") == found
+def test_releases_from_tables_and_text_are_sorted_oldest_first() -> None:
+    setting = [{"day": date(2026, 12, 1), "name": "2.2 (beta)"}, {"day": "2026-11-20", "name": "2.1"}]
+    releases = Releases.read(setting, "releases")
+    assert releases.listed == (Release(DAY, "2.1"), Release(date(2026, 12, 1), "2.2 (beta)"))
+    assert str(releases) == "2026-11-20 2.1, 2026-12-01 2.2 (beta)"
+    assert Releases.read(str(releases), "releases") == releases
     assert Releases.read("", "releases") == Releases()
 
 
 @pytest.mark.parametrize(
-    ("given", "wrong"),
+    ("setting", "wrong"),
     [
         (3, "not a list"),
         ([3], "releases[0]: not a day with a name"),
@@ -42,9 +42,9 @@ def test_tables_and_text_are_read_oldest_first() -> None:
         ([{"day": DAY, "name": "x"}] * 1001, "at most 1000"),
     ],
 )
-def test_what_is_no_release_is_refused(given: object, wrong: str) -> None:
+def test_invalid_releases_are_refused(setting: object, wrong: str) -> None:
     with pytest.raises(ParameterError) as raised:
-        Releases.read(given, "releases")
+        Releases.read(setting, "releases")
     assert wrong in str(raised.value)
 
 

@@ -21,11 +21,11 @@ def configured(*given: Any) -> Config:
     return COLLECTOR.configured(COLLECTOR.resolve(*given))
 
 
-def test_defaults_are_the_dataclasss_own() -> None:
+def test_defaults_of_settings_are_those_of_the_dataclass() -> None:
     assert configured({}, NEEDED) == Config(metrics="m.toml", db="sqlite:///d.db")
 
 
-def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
+def test_flag_overrides_environment_which_overrides_file_which_overrides_default(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text('port = 1\nthreads = 2\nhorizon = 60\nopen = ["read"]\ntrust_loopback = false\n', encoding="utf-8")
     environment = NEEDED | {"DITHER_CONFIG": str(file), "DITHER_PORT": "3", "DITHER_THREADS": "4", "DITHER_HOST": ""}
@@ -40,15 +40,15 @@ def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COLLECTOR.settings)
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
-    """And a wrong value is told with its source, so that none is ignored."""
+    """A wrong value is reported with its source; none is ignored."""
     variable = f"DITHER_{name.upper()}"
     if isinstance(COLLECTOR.settings[name].default, int | float | frozenset | Retention | Origins | Releases):
         with pytest.raises(ParameterError, match=variable):
             COLLECTOR.resolve({}, NEEDED | {variable: "nonsense"})
     else:
-        found = COLLECTOR.resolve({}, NEEDED | {variable: "text"})[name]
-        assert found is not None
-        assert (found.value, found.source) == ("text", variable)
+        setting = COLLECTOR.resolve({}, NEEDED | {variable: "text"})[name]
+        assert setting is not None
+        assert (setting.value, setting.source) == ("text", variable)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("log_level = 'loud'", "log_level: 'loud' is not one of"),
     ],
 )
-def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) -> None:
+def test_mistakes_in_the_settings_file_are_named(text: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError) as error:
@@ -87,7 +87,7 @@ def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) ->
     assert "c.toml" in str(error.value)
 
 
-def test_missing_database_is_refused_with_an_example() -> None:
+def test_missing_database_setting_is_refused_with_an_example() -> None:
     with pytest.raises(
         ParameterError,
         match=r"DITHER_DB: not set; set it, --db, or db in a collector\.toml here, for example sqlite:///",
@@ -102,7 +102,7 @@ def test_missing_database_is_refused_with_an_example() -> None:
         '[retention]\n"*" = "400 days"\ntheme = "90 days"\ncrash = "1 day"',
     ],
 )
-def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> None:
+def test_retention_is_set_for_all_metrics_and_for_single_ones(text: str, tmp_path: Path) -> None:
     file, today = tmp_path / "c.toml", date(2026, 11, 20)
     file.write_text(text, encoding="utf-8")
     retention = configured({}, NEEDED, str(file)).retention

@@ -74,13 +74,13 @@ def test_metric_whose_mechanism_has_no_retention_is_left_out(tmp_path: Path) -> 
     assert [name for name in ("part", "kept") if f"retention-{name}" in read.ids] == ["kept"]
 
 
-def test_every_page_leads_to_both(devices: FlaskClient) -> None:
+def test_every_page_links_to_devices_and_retention(devices: FlaskClient) -> None:
     for path in ("/", "/m/theme", "/active", "/retention", "/m/nothing"):
         read = Page(devices.get(path, headers={"Accept": "text/html"}).text)
         assert read.count("a", href="/active") >= 1 <= read.count("a", href="/retention")
         assert read.count("a", **{"aria-current": "page"}) == (path in {"/m/theme", "/active", "/retention"})
 
 
-def test_pages_refuse_what_they_do_not_take(devices: FlaskClient) -> None:
+def test_pages_refuse_unknown_parameters(devices: FlaskClient) -> None:
     for query in ("since=1", "values=dark", "since=2026-11-20&until=2026-11-01", "platform=linux"):
         assert devices.get(f"/active?{query}").status_code == devices.get(f"/retention?{query}").status_code == 400

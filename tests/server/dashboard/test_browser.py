@@ -90,7 +90,7 @@ def test_pages_fit_and_can_be_read_without_complaints(tab: Page, url: str, width
     )
 
 
-def test_charts_tell_their_numbers_under_the_pointer(tab: Page, url: str) -> None:
+def test_charts_show_their_numbers_under_the_pointer(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/theme")
     titles = "[...document.querySelectorAll(%r)].map((one) => one.textContent.trim())"
@@ -128,7 +128,7 @@ def test_values_are_found_by_keyboard(tab: Page, url: str) -> None:
 
 
 @pytest.mark.slow
-def test_problem_is_a_page(tab: Page, site: str) -> None:
+def test_problem_in_the_browser_is_a_page(tab: Page, site: str) -> None:
     tab.look(390, dark=True)
     tab.complaints.clear()
     tab.open(f"{site}/m/nothing")
@@ -142,11 +142,11 @@ def test_printed_address_opens_the_pages_and_its_cookie_no_other_port(tab: Page,
     app, asked = filled(tmp_path, open=frozenset()), []
 
     def watched(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        def told(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+        def noted(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             asked.append((environ["PATH_INFO"], int(status[:3]), "HTTP_COOKIE" in environ))
             return start(status, headers, *error)
 
-        return app(environ, told)
+        return app(environ, noted)
 
     tab.look()
     with closing(collector_of(app)) as collector, served(watched) as url, served(Response("nothing")) as other:

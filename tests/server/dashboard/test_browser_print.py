@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize(
     "path", [pytest.param("/", marks=pytest.mark.slow), "/m/theme", pytest.param("/m/wide", marks=pytest.mark.slow)]
 )
-def test_every_chart_and_table_is_on_paper(tab: Page, site: str, path: str) -> None:
+def test_every_chart_and_table_is_printed(tab: Page, site: str, path: str) -> None:
     tab.look(1000, dark=True)
     tab.open(site + path)
     tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
@@ -44,7 +44,7 @@ def test_every_chart_and_table_is_on_paper(tab: Page, site: str, path: str) -> N
     tab.call("Emulation.setEmulatedMedia", media="")
 
 
-@pytest.mark.slow  # the page above is what is printed: this looks at the paper
+@pytest.mark.slow  # the test above covers the page; this one looks at the paper
 @pytest.mark.skipif(shutil.which("pdftoppm") is None, reason="no pdftoppm here: apt-get install poppler-utils")
 def test_a_page_that_is_saved_as_pdf_is_whole(tab: Page, site: str, tmp_path: Path) -> None:
     tab.look(1280, dark=True)

@@ -66,7 +66,7 @@ def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core, which npm brings: it is no part of what is shipped."""
+    """The script of axe-core, which npm installs; it is not shipped."""
     if shutil.which("npm") is None:
         pytest.skip("no npm here: apt-get install npm")
     folder = tmp_path_factory.mktemp("axe")
@@ -97,7 +97,7 @@ def test_axe_finds_no_violation_on_any_page(
         tab.open(url)
         tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         tab.run(f"{axe};0")
-        found = tab.run("axe.run(document).then((told) => JSON.stringify([told.passes.length, told.violations]))")
+        found = tab.run("axe.run(document).then((result) => JSON.stringify([result.passes.length, result.violations]))")
         passed, violations = json.loads(found)
         assert passed > 20
         assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == [], url
@@ -111,11 +111,11 @@ def test_on_a_phone_each_value_has_its_figure(tab: Page, site: str, path: str) -
     tab.look(390)
     tab.open(site + path)
     rows = tab.run("document.querySelectorAll('.values tbody tr').length")
-    told = tab.run("""[...document.querySelectorAll(".values tbody tr td:nth-child(2)")]
+    figures = tab.run("""[...document.querySelectorAll(".values tbody tr td:nth-child(2)")]
         .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right <= 390)
         .map((one) => one.innerText)""")
-    assert len(told) == rows > 1
-    assert all("±" in one or one.endswith("%") or "△ too few reports" in one for one in told)
+    assert len(figures) == rows > 1
+    assert all("±" in one or one.endswith("%") or "△ too few reports" in one for one in figures)
 
 
 @pytest.mark.slow  # a matter of layout
@@ -132,7 +132,7 @@ def test_long_value_does_not_push_the_chart_away(tab: Page, long_site: str, widt
     assert tab.run(f"Math.max(...{heights})") < 170
     named = "[...document.querySelectorAll('.values .long summary')].map((one) => one.innerText)"
     first, second = tab.run(named)
-    assert (first[-1], second[-1]) == ("1", "2")  # what tells them apart is at the end
+    assert (first[-1], second[-1]) == ("1", "2")  # the labels differ at the end
     tab.run("document.querySelector('.values .long summary').focus()")
     tab.press("Enter")
     assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
@@ -146,7 +146,7 @@ def test_each_pair_is_read_with_its_values_and_verdict(tab: Page, long_site: str
     assert tab.run("document.documentElement.scrollWidth") == width
     pairs = "[...document.querySelectorAll('[aria-labelledby=together] tbody tr')]"
     names = tab.run(f"{pairs}.map((row) => [...row.querySelectorAll('th bdi')].map((one) => one.textContent))")
-    assert len(names) == 3 * 3  # of those whom nobody gave there is no share of others
+    assert len(names) == 3 * 3  # answers that nobody gave have no shares within them
     assert all(name[0] != name[-1] for name in names)
     assert ["plain", "<b>short</b>"] in names
     figures = tab.run(f"{pairs}.map((row) => row.cells[1]).filter((one) => one.checkVisibility()).length")

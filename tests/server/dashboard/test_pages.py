@@ -1,4 +1,4 @@
-"""The pages: what they say, that nothing in them runs, and what is left out of many."""
+"""The pages: their text, that no script runs in them, and the paging of many values."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClien
     assert read.count("a", href="/v1/metrics/theme/trend") == 1
     assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
     assert "none is listed to look for" in reader.get("/m/open").text
-    assert "<polyline" not in reader.get("/m/mobile").text  # one day is no course
+    assert "<polyline" not in reader.get("/m/mobile").text  # a single day is not drawn as a curve
     assert "No reports yet" in reader.get("/m/version").text
 
 
@@ -105,7 +105,7 @@ def test_a_collector_without_answers_says_what_to_do_next(tmp_path: Path) -> Non
     assert "dither-server doctor" in page
 
 
-def test_wrong_arguments_are_refused(reader: FlaskClient) -> None:
+def test_pages_refuse_wrong_arguments(reader: FlaskClient) -> None:
     for query in ("page=0", "page=-1", "page=x", "page=1e3", "page=٣", "since=soon", "other=1", "page=1&page=2"):
         assert problem(reader.get(f"/m/theme?{query}")) == (400, "parameter"), query
 
@@ -132,12 +132,12 @@ def test_page_says_whether_it_is_public(reader: FlaskClient, tmp_path: Path) -> 
     assert (page.status_code, "pages are public" in page.text) == (200, False)
 
 
-def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskClient) -> None:
+def test_page_says_that_reports_are_odd_and_that_a_metric_is_disabled(app: Flask, client: FlaskClient) -> None:
     page = client.get("/m/theme").text
     assert "If 1% of these reports\n(24) were forged" in page
     assert "Integrity check passed (1 test; false alarms: 1 in 1,000)." in page
     store = collector_of(app).store
-    store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports say the same: no noise does
+    store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports agree, which noise cannot do
     store.definitions.disable("theme", None, TODAY)
     for path in ("/", "/m/theme"):
         page = client.get(path).text
@@ -145,7 +145,7 @@ def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskCli
         assert page.count("Disabled on 2026-11-20") == 1
 
 
-def test_strings_beyond_the_list_and_those_found_are_told(app: Flask, client: FlaskClient) -> None:
+def test_page_says_how_many_strings_are_unlisted_and_which_were_found(app: Flask, client: FlaskClient) -> None:
     store = collector_of(app).store
     store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
     assert client.get("/v1/metrics/version/estimate").json["unlisted"] is None  # type: ignore[index]
@@ -171,4 +171,4 @@ def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient)
                 "The last fold began at 2026-11-20 14:05 UTC; reports received less than 300 seconds before it are not"
                 in app.test_client().get(path).text
             )
-            assert "olded up to" not in reader.get(path).text  # this one counts by itself
+            assert "olded up to" not in reader.get(path).text  # this collector counts without a spool

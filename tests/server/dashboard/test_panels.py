@@ -48,8 +48,8 @@ def panels(page: str) -> list[str]:
 def headed(page: str) -> list[tuple[str, str]]:
     """The label and the reports of each panel."""
     return [
-        (html.unescape(re.findall("<bdi>(.*?)</bdi>", one)[0]), re.findall("([0-9,]+) reports?<", one)[0])
-        for one in panels(page)
+        (html.unescape(re.findall("<bdi>(.*?)</bdi>", panel)[0]), re.findall("([0-9,]+) reports?<", panel)[0])
+        for panel in panels(page)
     ]
 
 

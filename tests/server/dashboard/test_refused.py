@@ -47,7 +47,7 @@ def test_browser_gets_an_internal_error_as_a_page(
 
 
 def test_refused_sealed_reports_are_counted_one_by_one(app: Flask, client: FlaskClient) -> None:
-    """Each reason says what it counts; what is beside the longest list is told by the same words."""
+    """Each reason says what it counts; the table beside the longest list uses the same words."""
     malformed = {Refusal(f"other{number}", TODAY, "malformed"): 5 + number for number in range(9)}
     sealed = {Refusal("theme", TODAY, "sealed", THEME.version): 1412, Refusal("other0", TODAY, "sealed"): 3}
     one = {Refusal("other1", TODAY, "too-large"): 1}

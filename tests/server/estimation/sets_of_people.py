@@ -1,4 +1,4 @@
-"""People with sets of values, and tallies of their reports: by their devices, or by the exact law of many."""
+"""People with sets of values, and tallies of their reports: from simulated devices, or from the exact law."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class People:
         return cls(np.stack([falling * share * few for share in (0.1, 0.6, 1.0)]), size if at_most is None else at_most)
 
     def draw(self, count: int, rng: np.random.Generator) -> Booleans:
-        """Return so many people's sets, shape (count, d)."""
+        """Return the sets of ``count`` people, shape (count, d)."""
         kinds = rng.integers(0, len(self.chances), count)
         has = rng.random((count, self.chances.shape[1])) < self.chances[kinds]
         return np.asarray(has & (has.cumsum(axis=1) <= self.at_most))
@@ -38,10 +38,10 @@ class People:
         """Return P[each pattern of these values], the first of them as the lowest bit; for sets that nothing cuts."""
         law = np.zeros(1 << len(values))
         for chances in self.chances[:, values]:
-            own = np.ones(1)
+            law_of_kind = np.ones(1)
             for chance in chances:
-                own = np.concatenate([own * (1 - chance), own * chance])
-            law += own / len(self.chances)
+                law_of_kind = np.concatenate([law_of_kind * (1 - chance), law_of_kind * chance])
+            law += law_of_kind / len(self.chances)
         return law
 
 
@@ -67,7 +67,7 @@ def response_tally(mechanism: SetResponse, people: People, reports: int, rng: np
 
 
 def privset_tally(mechanism: PrivSet, sets: Booleans, rng: np.random.Generator) -> Tally:
-    """Return the tally of a report of each set: a mixture of any subset, and of one that meets what the set marks."""
+    """Return the tally of a report of each set: a mixture of a uniform subset and one that meets the set's marks."""
     count, size, most, r = len(sets), mechanism.size, mechanism.at_most, mechanism.subset
     dummies = np.arange(most) < (most - sets.sum(axis=1))[:, np.newaxis]
     marks = np.concatenate([sets, dummies], axis=1)

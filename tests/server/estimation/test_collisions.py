@@ -58,7 +58,7 @@ def test_the_moments_of_the_bias_by_enumeration(mechanism: Sketched) -> None:
     np.testing.assert_allclose(cube, cubes * float(moment(mechanism, 3)), rtol=1e-12, atol=1e-300)
 
 
-def test_shares_beyond_the_range_count_as_its_ends() -> None:
+def test_moments_of_the_bias_clip_shares_to_the_unit_interval() -> None:
     mechanism = SKETCHES[2]
     beyond = collision_bias(mechanism, Tally.zero(mechanism), np.array([1.2, -0.1]))
     within = collision_bias(mechanism, Tally.zero(mechanism), np.array([1.0, 0.0]))
@@ -89,7 +89,7 @@ def debiased(mechanism: Sketched, payload: bytes) -> list[Fraction]:
     ("mechanism", "numbers"), [(SKETCHES[1], (14, 9, 0, 13, 3, 5, 9)), (SKETCHES[4], (1, 5, 6, 3, 4, 4, 7))], ids=str
 )
 def test_the_concentration_is_the_mean_over_pairs_of_reports(mechanism: Sketched, numbers: tuple[int, ...]) -> None:
-    """By the definition: over all ordered pairs of different reports of a cohort, less what chance would have."""
+    """By the definition: over all ordered pairs of different reports of a cohort, less the chance agreement."""
     cohorts = (0, 0, 0, 0, 1, 1, 1)
     added = [debiased(mechanism, bytes([number])) for number in numbers]
     pairs = [(i, j) for i, j in permutations(range(len(numbers)), 2) if cohorts[i] == cohorts[j]]
@@ -97,12 +97,12 @@ def test_the_concentration_is_the_mean_over_pairs_of_reports(mechanism: Sketched
     chance = Fraction(1, mechanism.bits)
     expected = (total / len(pairs) - chance) / (1 - chance)
     rows = b"".join(bytes(row) for row in zip(cohorts, numbers, strict=True))
-    told = concentration(mechanism, Tally.fold(mechanism, rows))
-    assert told == pytest.approx(float(expected), rel=1e-9)
-    assert 0.2 < told < 0.8
+    computed = concentration(mechanism, Tally.fold(mechanism, rows))
+    assert computed == pytest.approx(float(expected), rel=1e-9)
+    assert 0.2 < computed < 0.8
 
 
-def test_concentrations_beyond_the_range_are_its_ends() -> None:
+def test_concentrations_are_clipped_to_their_range() -> None:
     mechanism = SKETCHES[1]
     assert concentration(mechanism, Tally.fold(mechanism, bytes([0, 1, 0, 2]))) == 0
     assert concentration(mechanism, Tally.fold(mechanism, bytes([0, 1, 0, 1]))) == 1

@@ -74,7 +74,7 @@ def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
     assert answer.frequency.tolist() == pytest.approx([1.3, -0.3])
     assert (answer.low[1], answer.noise_low[1]) == (0, 0)
     error = (0.25 * 0.75 / 1000) ** 0.5 / 0.5
-    assert 0 < answer.high[1] < 0.15 * error  # 11 standard errors below 0: of such an estimate too it is no point
+    assert 0 < answer.high[1] < 0.15 * error  # 11 standard errors below 0; the interval still has a width
     assert answer.consistent.tolist() == pytest.approx([1.0, 0.0])
     assert answer.standard_error == pytest.approx([error, error])  # those of shares of 1 and of 0
 
@@ -95,7 +95,7 @@ def test_error_of_an_estimate_below_zero_is_that_of_a_value_which_nobody_has() -
     assert answer.standard_error[1] == pytest.approx((q * (1 - q) / 1000) ** 0.5 / (p - q))
 
 
-def test_no_reports_say_nothing() -> None:
+def test_estimate_of_no_reports_is_unknown() -> None:
     answer = estimate(SURVEY, NAMES, Tally.zero(SURVEY))
     assert np.isnan(answer.frequency).all()
     assert (answer.low.tolist(), answer.high.tolist()) == ([0, 0], [1, 1])
@@ -113,7 +113,7 @@ def test_no_reports_say_nothing() -> None:
     ],
     ids=lambda m: m.name,
 )
-def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechanism, repeats: Repeats) -> None:
+def test_shares_are_shown_once_the_error_separates_0_from_1(mechanism: Mechanism, repeats: Repeats) -> None:
     """In a one-sided test at 95%; a device's reports share their permanent draw, and no noise without one."""
     names = tuple("abcdef"[: mechanism.size or 2])
 
@@ -131,7 +131,7 @@ def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechani
         assert shown.tolist() == [reports == enough] * len(names)
 
 
-def test_value_of_which_no_report_speaks_is_unknown_beside_others_that_are_known() -> None:
+def test_value_without_informative_reports_is_unknown_while_others_are_known() -> None:
     mechanism = BitFlip.calibrate(6, 4.0, 2)
     tally = Tally.zero(mechanism)
     tally.reports[0], tally.counts[0] = 1_000, 500
@@ -190,20 +190,20 @@ def test_interval_of_people_who_report_again_contains_that_of_distinct_people() 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 8])
 def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> None:
-    """It is that if no corner, a set of at most so many values, lies on the frequency's side of it."""
+    """A point is closest if no corner (a set of at most ``most`` values) lies on the frequency's side of it."""
     rng = np.random.default_rng(most)
     for spread in (0.2, 1.0, 3.0):
         frequency = rng.normal(0.5, spread, 8)
-        found = onto_sums(frequency, 0, most)
-        assert found.min() >= 0
-        assert found.max() <= 1
-        assert found.sum() <= most + 1e-9
-        away = frequency - found
+        projected = onto_sums(frequency, 0, most)
+        assert projected.min() >= 0
+        assert projected.max() <= 1
+        assert projected.sum() <= most + 1e-9
+        away = frequency - projected
         farthest = np.maximum(np.sort(away)[::-1][:most], 0).sum()
-        assert farthest <= away @ found + 1e-9
+        assert farthest <= away @ projected + 1e-9
 
 
-def test_each_kind_of_items_has_its_sums() -> None:
+def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
     rng = np.random.default_rng(3)
     for size in (2, 30):
         for mean in (0.01, 1.0):
@@ -220,7 +220,7 @@ def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
 
 def test_a_thousand_values_of_which_three_may_be_chosen() -> None:
     frequency = np.random.default_rng(1).normal(0.01, 0.05, 1024)
-    found = onto_sums(frequency, 0, 3)
-    assert found.sum() == pytest.approx(3)
-    kept = found > 0
-    assert np.ptp((frequency - found)[kept]) < 1e-12, "one number is subtracted from all"
+    projected = onto_sums(frequency, 0, 3)
+    assert projected.sum() == pytest.approx(3)
+    kept = projected > 0
+    assert np.ptp((frequency - projected)[kept]) < 1e-12, "one number is subtracted from all"

@@ -1,4 +1,4 @@
-"""People who report again: the design effect, what their reports share, and intervals that allow for it."""
+"""People who report again: the design effect, the covariance of their reports, and intervals that allow for it."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -65,19 +65,19 @@ def test_the_design_effect_is_that_of_the_most_that_devices_can_repeat() -> None
     assert Repeats().effect == Repeats((0,)).effect == 1
 
 
-def test_a_survey_asks_a_device_for_one_metric_seldom() -> None:
+def test_composed_survey_asks_a_device_seldom_for_one_metric() -> None:
     toml = "".join(f'[metrics.{name}]\ntype = "boolean"\nepsilon = 1.0\none_of = "looks"\n' for name in "ab")
     days = [(DAY, 400), (DAY + timedelta(days=1), 400)]
     assert Repeats.of(parse_metrics(toml)["a"], days).effect == 1.5
 
 
-def test_two_versions_share_the_people_of_the_smaller_days() -> None:
+def test_covariance_of_two_versions_assumes_the_people_of_the_smaller_days() -> None:
     assert Repeats((100, 50)).overlap(Repeats((80,))) == (80 + 50) / (150 * 80)
     assert Repeats((100,)).overlap(Repeats()) == 0
 
 
 Given = tuple[Fraction, Fraction]
-"""The probability of what a device keeps, and of a report's support of value 0 given that."""
+"""The probability of what a device memoises, and the chance that its report supports value 0 given that."""
 
 LASTING: list[Mechanism] = [
     RandomizedResponse.calibrate(3, 1.0, 2.0),
@@ -97,7 +97,7 @@ def kept(mechanism: Mechanism, item: int) -> Iterator[Given]:
         (marked,) = mechanism.marked(item, cohort)
         drawn = first.truth if symbol == marked else first.lie
         own = mechanism.supporting(0, cohort)
-        support = sum((last.truth if one == symbol else last.lie for one in own), Fraction())
+        support = sum((last.truth if cell == symbol else last.lie for cell in own), Fraction())
         yield drawn / len(speaking), support
 
 
@@ -174,7 +174,7 @@ def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_t
     assert np.allclose((found.low, found.high), (low, high), rtol=1e-12)
 
 
-def test_a_regression_adds_who_is_asked_for_each_further_report() -> None:
+def test_regression_adds_the_sampling_of_people_for_each_further_report() -> None:
     """Var f̂ grows by (D - 1) f (1 - f) / n, so does that of the unlisted share; both ends move in proportion."""
     mechanism, rng, reports = (
         Rappor.calibrate(None, 4.0, bits=32, hashes=2, cohorts=4),
@@ -213,7 +213,7 @@ def test_a_regression_adds_who_is_asked_for_each_further_report() -> None:
     ],
     ids=lambda m: m.name,
 )
-def test_the_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
+def test_permanent_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
     stage = mechanism.permanent_stage
     assert stage is not None
     assert stage.ratio == mechanism.permanent_ratio
@@ -223,7 +223,7 @@ def test_the_stage_has_the_permanent_law_and_loss(mechanism: Mechanism) -> None:
 
 
 def test_two_numbers_of_a_device_share_the_score_of_the_permanent_cell() -> None:
-    """By enumeration in fractions, of an even law of all points: what is not the noise of one report."""
+    """By enumeration in fractions, for uniform answers: everything but the noise of one report."""
     mechanism = DitheredResponse.calibrate(None, 1.0, 2.0, steps=2, resolution=3)
     chain = symbol_chain(3, mechanism.truth, mechanism.permanent_truth)
     first, last, (m, d) = chain.permanent, chain.instant, (2, 3)

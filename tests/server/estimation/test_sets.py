@@ -32,18 +32,20 @@ def test_devices_are_estimated_to_their_errors(family: str, epsilon: float, size
     if most is not None:
         mechanism = PrivSet.calibrate(size, epsilon, at_most=most)
     sets = people.draw(reports, np.random.default_rng(size))
-    found = estimate_sets(mechanism, labels_of(mechanism), by_devices(mechanism, sets, b"devices"), at_most=most)
-    known = np.isfinite(found.frequency)
+    estimates = estimate_sets(mechanism, labels_of(mechanism), by_devices(mechanism, sets, b"devices"), at_most=most)
+    known = np.isfinite(estimates.frequency)
     assert known.all() or reports * float(mechanism.coverage) < max(40, 1.65**2 * mechanism.variance(0.0))
-    away = (found.frequency - sets.mean(axis=0))[known]
+    away = (estimates.frequency - sets.mean(axis=0))[known]
     # of few reports the error stated is that at the estimate; here it is what the law says of the truth
     spread = np.array([mechanism.variance(share) for share in sets.mean(axis=0)])[known]
     assert (np.abs(away) < FAR * np.sqrt(spread * _shrunk(mechanism, reports))).all()
-    assert ((found.low[known] <= 1) & (found.high[known] >= 0) & (found.low[known] <= found.high[known])).all()
-    assert not [said for said, there in zip(found.verdicts, known, strict=True) if not there and said != "too-few"]
+    assert (
+        (estimates.low[known] <= 1) & (estimates.high[known] >= 0) & (estimates.low[known] <= estimates.high[known])
+    ).all()
+    assert not [said for said, there in zip(estimates.verdicts, known, strict=True) if not there and said != "too-few"]
     if known.all():
-        assert abs(found.total.value - sets.sum(axis=1).mean()) < FAR * found.total.standard_error
-        assert found.total.value == pytest.approx(found.frequency.sum())
+        assert abs(estimates.total.value - sets.sum(axis=1).mean()) < FAR * estimates.total.standard_error
+        assert estimates.total.value == pytest.approx(estimates.frequency.sum())
 
 
 def _shrunk(mechanism: Mechanism, reports: int) -> float:
@@ -58,36 +60,49 @@ def _shrunk(mechanism: Mechanism, reports: int) -> float:
     ("size", "epsilon", "reports"),
     [(2, 0.5, 1000), (8, 4.0, 10**6), pytest.param(100, 4.0, 20_000, marks=pytest.mark.slow)],
 )
-def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: int) -> None:
+def test_set_response_estimates_match_their_stated_errors(size: int, epsilon: float, reports: int) -> None:
     """Means and variances of shares, sum and pairs over surveys, and how often their intervals cover.
 
     Slow with a hundred values, of which 400 pairs are estimated.
     """
     mechanism, people, surveys = SetResponse.calibrate(size, epsilon), People.of(size), 150 if size < 100 else 40
     rng = np.random.default_rng(7)
-    found = [
+    estimates = [
         estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, reports, rng))
         for _ in range(surveys)
     ]
     shares = people.chances.mean(axis=0)
-    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
-    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
-    total = np.array([one.total.value for one in found])[:, np.newaxis]
-    _holds(total, shares.sum(), np.array([one.total.standard_error for one in found])[:, np.newaxis])
-    _covers(np.array([one.total.low <= shares.sum() <= one.total.high for one in found])[:, np.newaxis])
-    pairs = found[0].pairs
+    _holds(
+        np.array([answer.frequency for answer in estimates]),
+        shares,
+        np.array([answer.standard_error for answer in estimates]),
+    )
+    _covers(np.array([(answer.low <= shares) & (shares <= answer.high) for answer in estimates]), careful=True)
+    total = np.array([answer.total.value for answer in estimates])[:, np.newaxis]
+    _holds(total, shares.sum(), np.array([answer.total.standard_error for answer in estimates])[:, np.newaxis])
+    _covers(np.array([answer.total.low <= shares.sum() <= answer.total.high for answer in estimates])[:, np.newaxis])
+    pairs = estimates[0].pairs
     if not len(pairs.given):
         assert mechanism.window == 1
         return
     both = np.array([people.law(np.array(pair))[3] for pair in zip(pairs.given, pairs.value, strict=True)])
-    _holds(np.array([one.pairs.both for one in found]), both, np.array([one.pairs.both_error for one in found]))
-    _covers(np.array([(one.pairs.both_low <= both) & (both <= one.pairs.both_high) for one in found]), careful=True)
+    _holds(
+        np.array([answer.pairs.both for answer in estimates]),
+        both,
+        np.array([answer.pairs.both_error for answer in estimates]),
+    )
+    _covers(
+        np.array([(answer.pairs.both_low <= both) & (both <= answer.pairs.both_high) for answer in estimates]),
+        careful=True,
+    )
     ratio = both / shares[pairs.given]
-    known = np.array([one.pairs.share for one in found])
+    known = np.array([answer.pairs.share for answer in estimates])
     if reports >= 1000 * size:
         assert np.isfinite(known).mean() > 0.99
         _covers(
-            np.array([(one.pairs.low <= ratio) & (ratio <= one.pairs.high) for one in found])[:, known.min(axis=0) > 0]
+            np.array([(answer.pairs.low <= ratio) & (ratio <= answer.pairs.high) for answer in estimates])[
+                :, known.min(axis=0) > 0
+            ]
         )
 
 
@@ -95,13 +110,13 @@ def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: i
     ("size", "most", "epsilon"),
     [(2, 1, 0.5), (8, 3, 2.0), pytest.param(100, 3, 4.0, marks=pytest.mark.slow)],
 )
-def test_privset_keeps_what_it_states(size: int, most: int, epsilon: float) -> None:
+def test_privset_estimates_match_their_stated_errors(size: int, most: int, epsilon: float) -> None:
     """Surveys of 1,000 out of 40,000 people. Slow with a hundred values, which are drawn one by one."""
     mechanism, people, surveys = PrivSet.calibrate(size, epsilon, at_most=most), People.of(size, most), 150
     rng = np.random.default_rng(8)
     everyone = people.draw(40_000, rng)
     shares, sizes = everyone.mean(axis=0), everyone.sum(axis=1).mean()
-    found = [
+    estimates = [
         estimate_sets(
             mechanism,
             labels_of(mechanism),
@@ -110,16 +125,20 @@ def test_privset_keeps_what_it_states(size: int, most: int, epsilon: float) -> N
         )
         for _ in range(surveys)
     ]
-    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
-    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
-    total = np.array([one.total.value for one in found])[:, np.newaxis]
-    _holds(total, sizes, np.array([one.total.standard_error for one in found])[:, np.newaxis])
-    _covers(np.array([one.total.low <= sizes <= one.total.high for one in found])[:, np.newaxis])
-    assert not len(found[0].pairs.given)
+    _holds(
+        np.array([answer.frequency for answer in estimates]),
+        shares,
+        np.array([answer.standard_error for answer in estimates]),
+    )
+    _covers(np.array([(answer.low <= shares) & (shares <= answer.high) for answer in estimates]), careful=True)
+    total = np.array([answer.total.value for answer in estimates])[:, np.newaxis]
+    _holds(total, sizes, np.array([answer.total.standard_error for answer in estimates])[:, np.newaxis])
+    _covers(np.array([answer.total.low <= sizes <= answer.total.high for answer in estimates])[:, np.newaxis])
+    assert not len(estimates[0].pairs.given)
 
 
 def _holds(seen: np.ndarray, truth: np.ndarray | float, stated: np.ndarray) -> None:
-    """Whether estimates are right on average, and spread as the errors say, mean of squares by mean of squares."""
+    """Assert that estimates are unbiased and that their mean squared errors match the stated variances."""
     surveys = len(seen)
     spread = seen.std(axis=0, ddof=1)
     assert (np.abs(seen.mean(axis=0) - truth) < FAR * spread / math.sqrt(surveys)).all()
@@ -136,15 +155,15 @@ def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
 
 
 def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() -> None:
-    """Of those with one value those with another: both ratios are right, and that over all reports spreads more."""
+    """The share with one value among those with another: both ratios are right, that over all reports spreads more."""
     mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
     same, over_all, widths = [], [], []
     for _ in range(150):
-        found = estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, 40_000, rng))
-        same.append(found.pairs.share)
-        widths.append(found.pairs.high - found.pairs.low)
-        over_all.append(found.pairs.both / found.frequency[found.pairs.given])
-    truth = [people.law(np.array(pair)) for pair in zip(found.pairs.given, found.pairs.value, strict=True)]
+        estimates = estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, 40_000, rng))
+        same.append(estimates.pairs.share)
+        widths.append(estimates.pairs.high - estimates.pairs.low)
+        over_all.append(estimates.pairs.both / estimates.frequency[estimates.pairs.given])
+    truth = [people.law(np.array(pair)) for pair in zip(estimates.pairs.given, estimates.pairs.value, strict=True)]
     ratio = np.array([law[3] / (law[1] + law[3]) for law in truth])
     for seen in (np.array(same), np.array(over_all)):
         assert (np.abs(seen.mean(axis=0) - ratio) < 0.01 + FAR * seen.std(axis=0) / math.sqrt(150)).all()
@@ -152,7 +171,10 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
     assert (np.abs(np.log(stated / np.array(same).std(axis=0))) < FAR / math.sqrt(300)).all()
     spreads = np.array(same).var(axis=0) / np.array(over_all).var(axis=0)
     near = np.array(
-        [(one - other) % 8 in {1, 7} for one, other in zip(found.pairs.given, found.pairs.value, strict=True)]
+        [
+            (value - other) % 8 in {1, 7}
+            for value, other in zip(estimates.pairs.given, estimates.pairs.value, strict=True)
+        ]
     )
     assert spreads[near].mean() < 0.95
     assert spreads[~near].mean() < 0.85

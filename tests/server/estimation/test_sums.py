@@ -30,7 +30,7 @@ CASES = [
 ]
 FRESH = [case for case in CASES if "permanent_epsilon" not in case[1]]
 LASTING = [pytest.param(*case, marks=pytest.mark.slow) for case in CASES if case not in FRESH]
-"""Slow, for they differ from the fresh ones in p and q alone."""
+"""Slow, and they differ from the fresh ones only in p and q."""
 OF_EACH_PATH = [case for case in CASES if case[0] in {"subset-selection", "hadamard-response", "bit-flip"}]
 
 
@@ -39,7 +39,7 @@ def made(name: str, parameters: dict[str, float]) -> Mechanism:
 
 
 def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: Floats = SHARES) -> Tally:
-    """A tally of so many people, drawn from a population."""
+    """Draw the tally of ``reports`` people of a population."""
     labels = tuple(map(str, range(len(shares))))
     return sample_tally(mechanism, Population(labels, rng.multinomial(reports, shares / shares.sum())), rng)
 
@@ -48,14 +48,14 @@ def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: 
 def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, float]) -> None:
     """Variances of 600 estimates have a relative error of 5.8%: beyond 30% with a probability below 1e-6."""
     mechanism, rng = made(name, parameters), np.random.default_rng(20261122)
-    estimates, told = [], []
+    estimates, covariances = [], []
     for survey in range(600):
         tally = drawn(mechanism, 500, rng)
         estimates.append(debiased(mechanism, (), tally).frequency)
         if survey % 10 == 0:
-            told.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
+            covariances.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
     true = np.cov(np.array(estimates).T)
-    for group, said in zip((ROWS, COLUMNS), np.mean(told, axis=0), strict=True):
+    for group, said in zip((ROWS, COLUMNS), np.mean(covariances, axis=0), strict=True):
         same = group[:, np.newaxis] == group
         assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.3)
         # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.
@@ -83,7 +83,7 @@ def test_sums_of_one_value_are_the_value_and_the_sum_of_all_is_1_if_estimates_su
 
 @pytest.mark.parametrize(("name", "parameters"), OF_EACH_PATH)
 @pytest.mark.parametrize(("reports", "surveys"), [(300, 150), pytest.param(30_000, 400, marks=SLOW)])
-def test_intervals_of_sums_hold_as_often_as_stated(
+def test_intervals_of_sums_cover_as_often_as_stated(
     name: str, parameters: dict[str, float], reports: int, surveys: int
 ) -> None:
     """Seven shares from 10% to 78%: of each at least as many as a binomial law of 94.5% has, but for 1e-8.
@@ -97,30 +97,30 @@ def test_intervals_of_sums_hold_as_often_as_stated(
     for _ in range(surveys):
         tally = drawn(mechanism, reports, rng)
         ends = [sums_of(mechanism, tally, group, 0.05)[0] for group in (ROWS, COLUMNS)]
-        low, high = (np.concatenate([getattr(one, end) for one in ends]) for end in ("low", "high"))
+        low, high = (np.concatenate([getattr(interval, end) for interval in ends]) for end in ("low", "high"))
         held += (low <= true) & (true <= high)
     assert 0.925 < held.mean() / surveys < 0.98
     assert (held >= stats.binom.ppf(1e-8, surveys, 0.945)).all()
 
 
 @pytest.mark.parametrize("epsilon", [pytest.param(1.0, marks=SLOW), 4.0])
-def test_intervals_of_rare_rows_hold_as_often_as_stated(epsilon: float) -> None:
+def test_intervals_of_rare_rows_cover_as_often_as_stated(epsilon: float) -> None:
     """Slow at the smaller ε, where the noise is larger and so nearer to a normal law."""
     rare = np.array([0.97, 0.0, 0.029, 0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.0, 0.0, 0.0])
     true, held = np.bincount(ROWS, rare), np.zeros(3)
     rng, mechanism = np.random.default_rng(11), MECHANISMS["subset-selection"].calibrate(CELLS, epsilon)
     for _ in range(400):
-        found, _ = sums_of(mechanism, drawn(mechanism, 3000, rng, rare), ROWS, 0.05)
-        held += (found.low <= true) & (true <= found.high)
+        sums, _ = sums_of(mechanism, drawn(mechanism, 3000, rng, rare), ROWS, 0.05)
+        held += (sums.low <= true) & (true <= sums.high)
     assert (held / 400 > 0.9).all()
     assert held.mean() / 400 < 0.985
 
 
-def test_of_no_reports_nothing_is_known_but_that_it_is_a_share() -> None:
+def test_interval_of_a_sum_without_reports_is_the_unit_interval() -> None:
     mechanism = made("subset-selection", {"epsilon": 1.0})
-    found, _ = sums_of(mechanism, Tally.zero(mechanism), ROWS, 0.05)
-    assert np.isnan(found.frequency).all()
-    assert (found.low.tolist(), found.high.tolist()) == ([0.0] * 3, [1.0] * 3)
+    sums, _ = sums_of(mechanism, Tally.zero(mechanism), ROWS, 0.05)
+    assert np.isnan(sums.frequency).all()
+    assert (sums.low.tolist(), sums.high.tolist()) == ([0.0] * 3, [1.0] * 3)
 
 
 def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,9 @@ def test_groups_follow_the_order_of_the_cells() -> None:
 
 
 @pytest.mark.parametrize(("shape", "epsilon", "reports"), [((2, 5), 1.0, 20_000), ((2, 2), 4.0, 2_000)])
-def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], epsilon: float, reports: int) -> None:
+def test_intervals_of_shares_within_answers_cover_as_often_as_stated(
+    shape: tuple[int, int], epsilon: float, reports: int
+) -> None:
     """All of both directions, 250 surveys: 8 shares or more; the mean beyond 93.3 or 96.7% by chance below 1e-6.
 
     (Cells of one survey hang together: counted as two of them by themselves.)
@@ -149,11 +151,11 @@ def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], e
     true = (table / table.sum(axis=1, keepdims=True)).ravel(), (table / table.sum(axis=0, keepdims=True)).ravel()
     held = known = 0
     for _ in range(250):
-        found = crossed(mechanism, drawn(mechanism, reports, rng, shares), shape, 0.95)
-        for one, share in zip(found.within, true, strict=True):
-            seen = np.isfinite(one.low)
+        crossing = crossed(mechanism, drawn(mechanism, reports, rng, shares), shape, 0.95)
+        for interval, share in zip(crossing.within, true, strict=True):
+            seen = np.isfinite(interval.low)
             known += seen.sum()
-            held += ((one.low <= share) & (share <= one.high) & seen).sum()
+            held += ((interval.low <= share) & (share <= interval.high) & seen).sum()
     assert known > 250 * len(shares) * 1.9
     assert 0.933 < held / known < 0.967
 
@@ -161,22 +163,22 @@ def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], e
 def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
     mechanism = choose(6, 2.0)
     tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.array([0.3, 0.1, 0.1, 0.2, 0.2, 0.1]))
-    found = crossed(mechanism, tally, (2, 3), 0.95)
-    first, second = (sums.frequency for sums in found.marginals)
+    crossing = crossed(mechanism, tally, (2, 3), 0.95)
+    first, second = (sums.frequency for sums in crossing.marginals)
     assert first.sum() == pytest.approx(1)
-    for ratios, whole, group in zip(found.within, (first, second), groups_of((2, 3)), strict=True):
+    for ratios, whole, group in zip(crossing.within, (first, second), groups_of((2, 3)), strict=True):
         assert np.bincount(group, ratios.ratio) == pytest.approx(1), "of all who have an answer"
-        assert ratios.ratio * whole[group] == pytest.approx(found.within[0].ratio * first[groups_of((2, 3))[0]])
+        assert ratios.ratio * whole[group] == pytest.approx(crossing.within[0].ratio * first[groups_of((2, 3))[0]])
 
 
-def test_where_few_have_an_answer_nothing_is_told_of_them() -> None:
+def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     mechanism, rng = choose(4, 1.0), np.random.default_rng(4)
     tally = drawn(mechanism, 1_500, rng, np.array([0.5, 0.0, 0.5, 0.0]))
-    found = crossed(mechanism, tally, (2, 2), 0.95)
-    none = np.isnan(found.within[1].ratio)
+    crossing = crossed(mechanism, tally, (2, 2), 0.95)
+    none = np.isnan(crossing.within[1].ratio)
     assert none.tolist() == [False, True, False, True]
-    assert np.isnan(found.within[1].low[none]).all()
-    assert not np.isnan(found.within[0].ratio).any()
+    assert np.isnan(crossing.within[1].low[none]).all()
+    assert not np.isnan(crossing.within[0].ratio).any()
     few = crossed(mechanism, drawn(mechanism, 999, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
     assert np.isnan(few.within[0].ratio).all()
     assert not np.isnan(few.marginals[0].frequency).any()
@@ -192,5 +194,5 @@ def test_simultaneous_intervals_of_crossings_are_wider() -> None:
 
 def test_crossing_of_no_reports_is_unknown() -> None:
     mechanism = SubsetSelection.calibrate(6, 1.0)
-    found = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
-    assert all(np.isnan(numbers).all() for ratios in found.within for numbers in ratios)
+    crossing = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
+    assert all(np.isnan(numbers).all() for ratios in crossing.within for numbers in ratios)

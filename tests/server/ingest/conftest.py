@@ -7,5 +7,5 @@ from flask.testing import FlaskClient
 
 @pytest.fixture
 def door(app: Flask) -> FlaskClient:
-    """The app under any WSGI server; tests/server/serving has the door of our own."""
+    """The app under any WSGI server; tests/server/serving tests our own server."""
     return app.test_client()

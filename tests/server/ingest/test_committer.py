@@ -39,7 +39,7 @@ class Gate:
         assert self.open.acquire(timeout=PATIENCE)
         if self.failure is not None:
             raise self.failure
-        if self.poison in {one.batch for one in uploads}:
+        if self.poison in {item.batch for item in uploads}:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
 
@@ -57,13 +57,13 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: ReportCommitter, one: Upload) -> "Future[UploadOutcome]":
-    """Submit an upload; return what is told of it."""
-    told: Future[UploadOutcome] = Future()
+def submitted(committer: ReportCommitter, item: Upload) -> "Future[UploadOutcome]":
+    """Submit an upload; return the future of its outcome."""
+    outcome: Future[UploadOutcome] = Future()
     committer.submit(
-        one, lambda what: told.set_exception(what) if isinstance(what, StoreError) else told.set_result(what)
+        item, lambda what: outcome.set_exception(what) if isinstance(what, StoreError) else outcome.set_result(what)
     )
-    return told
+    return outcome
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, com
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
-    answers += [submitted(committer, one) for one in uploads[1:]]
+    answers += [submitted(committer, item) for item in uploads[1:]]
     assert not any(answer.done() for answer in answers)  # nothing is acknowledged before its commit
     gate.let(3)
     assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
@@ -121,10 +121,10 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     gate: Gate, committer: ReportCommitter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
-        told = submitted(committer, upload())
+        outcome = submitted(committer, upload())
         gate.let(1)
         with pytest.raises(StoreError):
-            told.result(timeout=PATIENCE)
+            outcome.result(timeout=PATIENCE)
 
     gate.failure = StoreError("the disk is full")
     for _ in range(3):
@@ -175,7 +175,7 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
     assert store.tally(THEME).total == 6
 
 
-def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
+def test_waiting_rows_are_bounded_in_bytes(gate: Gate) -> None:
     committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(queue_bytes=10))
     answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()

@@ -1,4 +1,4 @@
-"""POST /v1/reports: what is counted, what is refused, and what a device is answered."""
+"""POST /v1/reports: which reports are counted or refused, and the answers to devices."""
 
 import json
 import sqlite3
@@ -49,7 +49,7 @@ def test_reports_are_counted_and_acknowledged(door: FlaskClient, app: Flask) -> 
 def test_a_retry_gets_the_same_answer_and_counts_once(door: FlaskClient, app: Flask) -> None:
     body = batch().encode()
     answers = [post(door, body) for _ in range(3)]
-    assert [(one.status_code, one.data) for one in answers] == [(202, answers[0].data)] * 3
+    assert [(answer.status_code, answer.data) for answer in answers] == [(202, answers[0].data)] * 3
     assert collector_of(app).store.tally(THEME).total == 3
 
 
@@ -77,7 +77,7 @@ def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
 
 def test_a_version_without_strata_is_still_counted(layered: Flask) -> None:
     collector, client = collector_of(layered), layered.test_client()
-    (former,) = (one for one in collector.ingest.metrics["layout"].values() if one.strata is None)
+    (former,) = (metric for metric in collector.ingest.metrics["layout"].values() if metric.strata is None)
     assert post(client, batch(former).encode()).status_code == 202
     assert (collector.store.tally(former).total, collector.store.tally(LAYOUT).total) == (3, 0)
     refused = post(client, batch(former, stratum="linux/stable").encode())
@@ -97,7 +97,7 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
     assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
 
 
-def test_unknown_metric_and_unknown_version_are_told_apart(door: FlaskClient) -> None:
+def test_unknown_metric_and_unknown_version_get_different_answers(door: FlaskClient) -> None:
     assert problem(post(door, changed(metric="no-such"))) == (404, "unknown-metric")
     assert problem(post(door, changed(metric="\ud800"))) == (404, "unknown-metric")
     assert problem(post(door, changed(version="0" * 16))) == (409, "version-conflict")
@@ -140,7 +140,7 @@ def test_a_former_version_that_no_one_can_read_is_not_counted(tmp_path: Path) ->
     collector_of(app).close()
 
 
-def test_other_methods_are_refused_with_those_that_are_right(door: FlaskClient) -> None:
+def test_other_methods_are_refused_with_the_allowed_ones(door: FlaskClient) -> None:
     for method in ("PUT", "DELETE", "PATCH"):
         response = door.open("/v1/reports", method=method)
         assert problem(response) == (405, "method-not-allowed"), method
@@ -152,7 +152,7 @@ def refuse(_: Upload, then: Callable[[StoreError], object]) -> None:
 
 
 def say_nothing(*_: object) -> None:
-    """As while a commit takes long."""
+    """Complete no commit, as if it took long."""
 
 
 def be_full(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of POST /v1/reports: what is read of a request, and which are refused."""
+"""Bodies of POST /v1/reports: how much of a request is read, and which bodies are refused."""
 
 import base64
 import io
@@ -74,9 +74,13 @@ def test_deep_nesting_exhausts_no_stack(tmp_path: Path) -> None:
     collector_of(wide).close()
 
 
-def test_only_json_without_a_content_encoding_is_taken(door: FlaskClient) -> None:
+def test_only_json_without_a_content_encoding_is_accepted(door: FlaskClient) -> None:
     other = ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", f"{JSON}; charset=latin-1"]
-    wrong = [one for one in other if problem(post(door, batch().encode(), content_type=one)) != (415, "media-type")]
+    wrong = [
+        content
+        for content in other
+        if problem(post(door, batch().encode(), content_type=content)) != (415, "media-type")
+    ]
     for encoding in ("gzip", "identity", "br"):
         response = post(door, batch().encode(), headers={"Content-Encoding": encoding})
         if problem(response) != (415, "media-type"):
@@ -114,7 +118,7 @@ def test_body_of_exactly_the_limit_is_read(door: FlaskClient) -> None:
     assert problem(post(door, body + b" " * (20_001 - len(body)))) == (413, "too-large")
 
 
-def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -> None:
+def test_content_length_is_required_unless_the_server_knows_the_end(door: FlaskClient) -> None:
     body = batch().encode()
     assert problem(call(door, CONTENT_LENGTH="", **{"wsgi.input": Untouchable()})) == (411, "length-required")
     chunked = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}
@@ -124,14 +128,14 @@ def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -
     assert endless.tell() <= 20_001
 
 
-def test_a_length_that_is_no_number_is_refused_unread(door: FlaskClient) -> None:
+def test_content_length_that_is_not_a_number_is_refused_unread(door: FlaskClient) -> None:
     for length in ("-1", "+5", "5,5", "5, 5", " 5", "1e3", "abc", "١", "²", "9" * 21, "9" * 4400):
         answer = call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})
         assert problem(answer) == (400, "malformed"), length
 
 
 def test_body_shorter_than_its_length_is_refused(door: FlaskClient) -> None:
-    """Even if it happens to be whole JSON: who knows what was cut."""
+    """It is refused even if it happens to be complete JSON, because something may have been cut."""
     body = batch().encode()
     short = call(door, CONTENT_LENGTH=str(len(body) + 1), **{"wsgi.input": io.BytesIO(body)})
     assert problem(short) == (400, "malformed")
@@ -143,10 +147,10 @@ def test_batch_of_more_rows_than_the_limit_is_refused(door: FlaskClient, app: Fl
     assert collector_of(app).store.tally(THEME).total == 1000
 
 
-def test_what_was_sent_is_never_repeated_in_the_answer(door: FlaskClient) -> None:
+def test_answer_never_quotes_the_request(door: FlaskClient) -> None:
     marker = "Zm9vYmFyMTIz"
     members = [{"metric": marker}, {"batch": marker}, {"version": marker}, {"reports": marker}, {marker: "x"}]
-    for body in [marker.encode(), changed(reports=marker + "!"), *(changed(**one) for one in members)]:
+    for body in [marker.encode(), changed(reports=marker + "!"), *(changed(**change) for change in members)]:
         response = post(door, body)
         assert response.status_code >= 400
         assert marker.encode() not in response.data

@@ -1,4 +1,4 @@
-"""Reports from web pages: whose are taken, what is read of them, and what the page may read of the answer."""
+"""Reports from web pages: which origins may send them, how they are read, and whether the page may read the answer."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ SHARED = {"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary"
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
-    """An app that takes reports of the pages of two origins, and of everyone who is no page."""
+    """An app that accepts reports from pages of two origins and from any client that is not a page."""
     listed, open_to = Origins((APP, "http://localhost:3000")), frozenset({Role.REPORT, Role.READ})
     app = create_app(config(tmp_path, origins=listed, open=open_to, body_limit=20_000, rows_limit=1000))
     yield app
@@ -57,7 +57,7 @@ def test_reports_of_a_listed_page_are_counted_as_text_and_as_json(door: FlaskCli
     assert collector_of(app).store.tally(THEME).total == 3 * 2 * len(taken)
 
 
-def test_listed_page_is_told_which_media_types_are_taken(door: FlaskClient) -> None:
+def test_answer_to_a_listed_page_names_the_accepted_media_types(door: FlaskClient) -> None:
     charsets = ["text/plain;charset=latin-1", "text/plain;charset=utf8", "text/plain;x=y"]
     for content_type in ["", *charsets, "text/html", "multipart/form-data"]:
         response = send(door, APP, content_type=content_type)
@@ -127,7 +127,7 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
         assert shares(response, APP)
 
 
-def test_a_page_without_a_token_is_told_so_where_one_is_needed(tmp_path: Path) -> None:
+def test_page_without_a_required_token_gets_an_answer_that_says_so(tmp_path: Path) -> None:
     """Being listed opens nothing: any program may say that it is such a page."""
     app = create_app(config(tmp_path, origins=Origins((APP,)), open=frozenset()))
     door, token = app.test_client(), draw_token(Role.REPORT)

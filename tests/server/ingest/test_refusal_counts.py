@@ -1,4 +1,4 @@
-"""Refused batches: counted in memory, written seldom, told by metric, day and kind."""
+"""Refused batches: counted in memory, written seldom, read by metric, day and kind."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def add(refusals: RefusalCounts) -> None:
 
 
 class Written:
-    """What reached the database, which may be away."""
+    """Return the refusals in the database, which may be unavailable."""
 
     def __init__(self) -> None:
         self.writes: list[dict[Refusal, int]] = []
@@ -113,7 +113,7 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
     assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
 
 
-def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
+def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
     days, written = [TODAY], Written()
     refusals = RefusalCounts(lambda: days[-1], clock=lambda: 0.0)
     for day in (TODAY, TOMORROW):
@@ -138,8 +138,8 @@ def test_refusals_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> 
     ours = f"malformed, metric theme, version {VERSION}, 120 bytes; 1"
     other = "too-large, metric unknown, version unknown, unread; 60"
     assert [record.getMessage() for record in caplog.records] == [
-        f"a batch was refused: {told} refused since the last such line, at most one a minute"
-        for told in (ours, other, other)
+        f"a batch was refused: {count} refused since the last such line, at most one a minute"
+        for count in (ours, other, other)
     ]
 
 
@@ -219,12 +219,12 @@ def test_refusals_command_lists_them_by_reason_and_by_day(refused: Path) -> None
 
 
 def test_refusals_command_prints_json(refused: Path) -> None:
-    told = json.loads(CliRunner().invoke(cli, ["refusals", "--json"], env=environment(refused)).stdout)
-    assert told["until"] == str(utc_today())
+    answer = json.loads(CliRunner().invoke(cli, ["refusals", "--json"], env=environment(refused)).stdout)
+    assert answer["until"] == str(utc_today())
     names = ("day", "metric", "version", "registered", "reason", "batches")
     strange = (None, "theme", "0123456789abcdef", False, "version-conflict", 12_345)
     unknown = (None, None, None, None, "unknown-metric", 4)
-    assert [told["refused"][place] for place in (0, -1)] == [
+    assert [answer["refused"][place] for place in (0, -1)] == [
         dict(zip(names, row, strict=True)) for row in (strange, unknown)
     ]
 

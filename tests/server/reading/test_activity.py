@@ -62,21 +62,21 @@ def counted(folder: Path, query: ActiveQuery) -> list[dict[str, object]]:
         return active(here.store, METRICS.values(), query, TODAY).rows()
 
 
-def of(found: list[dict[str, object]], name: str) -> Mapping[object, object]:
-    return {row["since"]: row["devices"] for row in found if row["metric"] == name}
+def of(counts: list[dict[str, object]], name: str) -> Mapping[object, object]:
+    return {row["since"]: row["devices"] for row in counts if row["metric"] == name}
 
 
 def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(tmp_path: Path) -> None:
-    found = counted(tmp_path, ActiveQuery())
-    assert of(found, "daily") == {"2026-10-30": 30, "2026-11-01": 10, "2026-11-02": 5}
-    assert of(found, "weekly") == {"2026-10-26": 7, "2026-11-02": 3 + 2 + 6}
-    assert of(found, "monthly") == {"2026-10-01": 4, "2026-11-01": 9}
-    assert {row["metric"] for row in found} == {"daily", "weekly", "monthly"}  # the others are not of all devices
-    assert {(row["period"], row["until"], row["complete"]) for row in found if row["metric"] != "daily"} == {
+    counts = counted(tmp_path, ActiveQuery())
+    assert of(counts, "daily") == {"2026-10-30": 30, "2026-11-01": 10, "2026-11-02": 5}
+    assert of(counts, "weekly") == {"2026-10-26": 7, "2026-11-02": 3 + 2 + 6}
+    assert of(counts, "monthly") == {"2026-10-01": 4, "2026-11-01": 9}
+    assert {row["metric"] for row in counts} == {"daily", "weekly", "monthly"}  # the others are not of all devices
+    assert {(row["period"], row["until"], row["complete"]) for row in counts if row["metric"] != "daily"} == {
         *(("week", "2026-11-01", True), ("week", "2026-11-08", True)),
         *(("month", "2026-10-31", True), ("month", "2026-11-30", False)),
     }
-    assert list(found[0]) == [column.name for column in ACTIVE]
+    assert list(counts[0]) == [column.name for column in ACTIVE]
 
 
 @pytest.mark.parametrize(("since", "weeks", "months"), [
@@ -87,13 +87,13 @@ def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_met
 def test_period_that_begins_before_the_first_day_is_left_out(
     tmp_path: Path, since: str, weeks: Mapping[str, int], months: Mapping[str, int]
 ) -> None:
-    found = counted(tmp_path, ActiveQuery(since=date.fromisoformat(since)))
-    assert of(found, "weekly") == weeks
-    assert of(found, "monthly") == months
+    counts = counted(tmp_path, ActiveQuery(since=date.fromisoformat(since)))
+    assert of(counts, "weekly") == weeks
+    assert of(counts, "monthly") == months
 
 
 def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path) -> None:
-    """Their definitions are stored with what makes their versions."""
+    """Their stored definitions keep ``of`` and ``after``, which are part of the version."""
     text = '[metrics.uses]\ntype = "number"\nlow = 0\nhigh = 9\nof = "count"\nafter = "7 days"\nepsilon = 1.0\n'
     former = parse_metrics(text + 'period = "week"')["uses"]
     with closing(collector_of(create_app(config(tmp_path, metrics={"uses": former})))):

@@ -27,7 +27,7 @@ DAYS = 5
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many labels were estimated, each time that any were."""
+    """The number of labels of each estimate that was computed."""
     calls: list[int] = []
 
     def counting(mechanism: object, labels: tuple[str, ...], *more: object, **named: object) -> Estimate:
@@ -140,7 +140,7 @@ def test_least_recently_used_answer_is_evicted() -> None:
         return table(1_000)
 
     cache = AnswerCache(2 * (2_000 + 8_000))
-    for number in (0, 1, 0, 2, 0, 1):  # the third takes the place of the second, which was used before the first
+    for number in (0, 1, 0, 2, 0, 1):  # the third replaces the second, which was used before the first
         cache.get(number, lambda number=number: compute(number))  # type: ignore[misc]
     assert made == [0, 1, 2, 1]
     cache.get("wide", lambda: table(10_000))  # larger than all that may be remembered
@@ -148,12 +148,12 @@ def test_least_recently_used_answer_is_evicted() -> None:
 
 
 def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
-    found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
-    columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
-    assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
+    estimates = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
+    columns = [column for column in vars(estimates).values() if isinstance(column, np.ndarray)]
+    assert estimates.size >= sum(column.nbytes for column in columns) + 8 * len(estimates.verdicts)
     number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 60\nepsilon = 2.0\n')["x"]
     assert 5_000 < summary_of(number).estimate(number, (), Tally.zero(number.mechanism), 0.95, False).size < 20_000
-    for day in range(100):  # an answer's key is of what was collected on each of its days
+    for day in range(100):  # the key of an answer depends on the reports of each of its days
         add(store, THEME, 1, TODAY - timedelta(days=day))
     cache = AnswerCache(1 << 30)
     reader = EstimateReader(store, cache)

@@ -1,4 +1,4 @@
-"""What an answer costs is known before it is begun, and work ends with whoever asked for it."""
+"""The cost of an answer is known before it begins, and its work ends if the peer hangs up."""
 
 from contextlib import closing
 from datetime import timedelta
@@ -59,8 +59,8 @@ def test_comparison_costs_only_the_tallies_of_its_days(tmp_path: Path) -> None:
         right = EstimateReader(store).compare(WIDE, WIDE, query)
         alone = sum(reading(WIDE, store.history(WIDE, day, day)) for day in (TODAY, TODAY - DAY))
         costs: list[int] = []
-        found = EstimateReader(store, demand=costs.append).compare(WIDE, WIDE, query)
-        assert found.whole() == right.whole()
+        comparison = EstimateReader(store, demand=costs.append).compare(WIDE, WIDE, query)
+        assert comparison.whole() == right.whole()
         assert costs == [2 * (300 + effort(WIDE)) + alone]
         assert alone < reading(WIDE, store.history(WIDE))
 

@@ -183,7 +183,7 @@ def test_export_by_day_writes_each_day_to_a_file(folder: Path) -> None:
     assert table["since"].to_pylist() == table["until"].to_pylist() == [TODAY] * 4 + [last] * 4
     assert table["reports"].to_pylist() == [300] * 4 + [500] * 4
     later = json.loads(run(folder, "theme", "--by-day", "--format", "json", "--since", "2026-11-21").stdout)
-    assert [(one["since"], one["reports"]) for one in later] == [(last.isoformat(), 500)]
+    assert [(answer["since"], answer["reports"]) for answer in later] == [(last.isoformat(), 500)]
     assert date.fromisoformat(later[0]["until"]) == last
 
 

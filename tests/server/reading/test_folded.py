@@ -21,13 +21,13 @@ def test_answers_and_commands_say_how_far_the_last_fold_has_come(
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     store = collector_of(app).store
     store.commit([upload()], TODAY, b"s" * 16)
-    store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))  # one that has not ended
+    store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))  # this run has not ended
     paths = [ESTIMATE, f"{ESTIMATE}?values=dark", "/v1/metrics"]
     assert not [path for path in paths if "folded_up_to" in client.get(path).text]
     assert "folded" not in invoke(tmp_path, "estimate", "theme").stdout
     store.folds.finish(b"r" * 16)
     assert [client.get(path).json["folded_up_to"] for path in paths] == [TOLD] * 3  # type: ignore[index]
-    assert [one["folded_up_to"] for one in client.get(f"{ESTIMATE}?by_day=true").json or ()] == [TOLD]
+    assert [answer["folded_up_to"] for answer in client.get(f"{ESTIMATE}?by_day=true").json or ()] == [TOLD]
     assert TOLD not in client.get(f"{ESTIMATE}?format=csv").text, "a table has no such column"
     line = invoke(tmp_path, "estimate", "theme").stdout.splitlines()[0]
     since = "reports received shortly before it, or since, will be counted by a later one"

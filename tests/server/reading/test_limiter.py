@@ -48,20 +48,20 @@ def test_answer_that_nobody_reads_frees_its_slot(app: Flask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told_by"),
+    ("path", "variable"),
     [
         *((path, "dither.peer_gone") for path in (TABLE, TREND, f"{TREND}?top=2", ESTIMATE, "/m/wide", "/")),
         (TABLE, "waitress.client_disconnected"),
     ],
 )
-def test_analysis_ends_when_its_peer_has_hung_up(path: str, told_by: str, app: Flask, read: list[str]) -> None:
+def test_analysis_ends_when_its_peer_has_hung_up(path: str, variable: str, app: Flask, read: list[str]) -> None:
     asked: list[bool] = []
 
     def gone() -> bool:
         asked.append(True)
         return len(asked) > 2
 
-    app.test_client().get(path, environ_overrides={told_by: gone})
+    app.test_client().get(path, environ_overrides={variable: gone})
     assert len(asked) == 3 or path == ESTIMATE
     assert len(read) <= 4
     assert ended(app) == {"abandoned": 1}
@@ -130,7 +130,7 @@ def test_one_large_analysis_computes_at_a_time_and_a_slow_reader_holds_nobody_up
 
 
 def test_small_analyses_pass_any_number_of_large_ones() -> None:
-    """Four that are large hold every slot, and one of them computes for ever."""
+    """Four large analyses hold every slot, and one of them never ends."""
     limiter = AnalysisLimiter(4, Prometheus(), patience=0.01)
     greedy = [large(limiter) for _ in range(4)]
     with greedy[0].computing():
@@ -161,7 +161,7 @@ def test_analysis_becomes_large_when_its_costs_add_up() -> None:
     limiter.demand(10**9)  # outside of an analysis it is nobody's
 
 
-def test_slot_is_given_back_once() -> None:
+def test_slot_of_an_analysis_is_released_once() -> None:
     limiter = AnalysisLimiter(1, Prometheus(), patience=0.01)
     with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.computing():
         raise AssertionError("computed for nobody")

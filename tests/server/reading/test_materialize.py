@@ -33,13 +33,13 @@ def add(store: Store, day: date, count: int, shard: bytes = SHARD) -> None:
 
 def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     """The view's rows of a day, from the tally."""
-    told = estimate_table(THEME, store.tally(THEME, day, day)).whole()
+    answer = estimate_table(THEME, store.tally(THEME, day, day)).whole()
     names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
-    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]
+    return [(row["value"], answer["reports"], *(row[name] for name in names)) for row in answer["values"]]
 
 
 def recipes() -> list[str]:
-    """The questions to SQL of the guide: one for any program, one for Grafana."""
+    """The SQL queries of the guide: one for any program, one for Grafana."""
     guide = (Path(__file__).parents[3] / "docs/how-to/read-elsewhere.md").read_text(encoding="utf-8")
     return re.findall(r"^```(?:sql\n-- shares.sql|text)\n(SELECT day.*?)^```$", guide, re.MULTILINE | re.DOTALL)
 

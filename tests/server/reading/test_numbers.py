@@ -93,7 +93,7 @@ def test_answers_about_numbers_match_the_described_schema(app: Flask) -> None:
             jsonschema_rs.validate(schema, response.get_json())
     days = client.get(f"{URL}/estimate?by_day=true&quantile=0.9&at=1&at=2").get_json()
     jsonschema_rs.validate(body_schema(client, "/v1/metrics/{name}/estimate"), days)
-    assert [(one["since"], one["reports"], len(one["quantiles"])) for one in days] == [
+    assert [(answer["since"], answer["reports"], len(answer["quantiles"])) for answer in days] == [
         ((TODAY - timedelta(days=day)).isoformat(), 600, 1) for day in reversed(range(DAYS))
     ]
     assert [row["at"] for row in days[0]["cdf"]] == [1, 2]
@@ -137,7 +137,7 @@ def test_each_version_is_read_as_the_kind_that_it_was(app: Flask) -> None:
     assert client.get(f"{URL}/estimate").get_json()["mean"]["kind"] == "geometric"
 
 
-def test_every_format_has_the_same_rows(app: Flask) -> None:
+def test_every_format_has_the_same_rows_of_numbers(app: Flask) -> None:
     client = app.test_client()
     answer = client.get(f"{URL}/estimate").get_json()
     lines = [json.loads(line) for line in client.get(f"{URL}/estimate?format=ndjson").text.splitlines()]
@@ -175,15 +175,15 @@ def test_export_of_several_kinds_has_the_columns_of_all(tmp_path: Path) -> None:
         assert (len(shares), len(numbers)) == (4 * DAYS, 39 * DAYS)
         assert {row.get("statistic", empty) for row in shares} == {empty}
         assert {row.get("value", empty) for row in numbers} == {empty}
-    assert all(list(one) == list(other) == list(text[0]) for one, other in zip(text, table, strict=True))
+    assert all(list(row) == list(other) == list(text[0]) for row, other in zip(text, table, strict=True))
 
 
 def test_commands_answer_in_words_and_as_the_api_does(tmp_path: Path, app: Flask) -> None:
     for verb, word in (("estimate", "p95"), ("compare", "nothing to compare"), ("trend", "slope")):
         for name in ("startup", "table"):
-            told = command(tmp_path, verb, name)
-            assert told.exit_code == 0, told.output
-            assert word in told.output
+            printed = command(tmp_path, verb, name)
+            assert printed.exit_code == 0, printed.output
+            assert word in printed.output
             same = json.loads(command(tmp_path, verb, name, "--json").output)
             assert same == app.test_client().get(f"/v1/metrics/{name}/{verb}").get_json()
     for arguments, what in (
@@ -201,15 +201,15 @@ SELECT = "SELECT day, reports, mean, mean_error, mean_low, mean_high, p50, p50_l
 
 def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
     assert command(tmp_path, "refresh").exit_code == 0
-    told = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
+    days = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         rows = view.execute(f"{SELECT} FROM daily_numbers WHERE metric = 'startup' ORDER BY day").fetchall()
         both = view.execute("SELECT metric, count(*) FROM daily_numbers GROUP BY metric").fetchall()
         shares = view.execute("SELECT DISTINCT metric FROM daily_estimates ORDER BY metric").fetchall()
     assert dict(both) == {"startup": DAYS, "table": DAYS}
     assert shares == [("theme",)]
-    for row, day in zip(rows, told, strict=True):
-        of = {one["share"]: one for one in day["quantiles"]}
+    for row, day in zip(rows, days, strict=True):
+        of = {quantile["share"]: quantile for quantile in day["quantiles"]}
         mean = day["mean"]
         assert row[:2] == (day["since"], 600)
         assert row[2:6] == pytest.approx([mean[name] for name in ("value", "standard_error", "low", "high")])

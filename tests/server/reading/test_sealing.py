@@ -1,4 +1,4 @@
-"""What came sealed, as programs, pages and terminals tell it."""
+"""Sealed reports in the answers for programs, in pages and on terminals."""
 
 import re
 from pathlib import Path
@@ -41,13 +41,13 @@ def test_sealed_reports_are_counted_in_answers_pages_and_commands(
         TODAY,
         b"s" * 16,
     )
-    told = {"batches": 2, "reports": 850, "least_total": 800, "refused": 2}
+    sealing = {"batches": 2, "reports": 850, "least_total": 800, "refused": 2}
     for query in ("", "?since=2026-11-20", "?by_day=true"):
         answer = client.get(f"/v1/metrics/theme/estimate{query}").json
         assert answer is not None
-        one = answer[0] if isinstance(answer, list) else answer
-        worth = one["sealed"].pop("shuffled", None)
-        assert (one["reports"], one["sealed"], one["epsilon"]) == (853, told, 1.0)
+        estimate = answer[0] if isinstance(answer, list) else answer
+        worth = estimate["sealed"].pop("shuffled", None)
+        assert (estimate["reports"], estimate["sealed"], estimate["epsilon"]) == (853, sealing, 1.0)
         assert (worth is None) == ("by_day" in query)
     assert "sealed" not in (client.get("/v1/metrics/theme/estimate?since=2026-11-21").json or {})
     page = client.get("/m/theme").text
@@ -63,8 +63,8 @@ def test_sealed_reports_are_counted_in_answers_pages_and_commands(
 
 
 def test_permanent_draws_gain_nothing_by_shuffling() -> None:
-    told = about_sealed(Sealed(1, 700, 700, 0), PERMANENT)["sealed"]
-    first, worth = words_of_sealed(told)
+    summary = about_sealed(Sealed(1, 700, 700, 0), PERMANENT)["sealed"]
+    first, worth = words_of_sealed(summary)
     assert first.startswith("700 of these reports came sealed, through a relay, in 1 batch. ")
     assert worth.startswith("Shuffling adds nothing here: reports of one device repeat its permanent draw")
 
@@ -79,11 +79,11 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
         assert worth["epsilon"] >= amplified(THEME.mechanism, least, delta).best
     assert about_sealed(Sealed(3, 20_000, 10_999, 1_000), THEME)["sealed"]["shuffled"]["reports"] == 9_900
     assert about_sealed(Sealed(3, 20, 9, 10), THEME)["sealed"]["shuffled"]["epsilon"] == THEME.mechanism.epsilon
-    told = about_sealed(Sealed(3, 20_000, 10_999, 0), THEME, 30)["sealed"]
-    _, worth_in_words, conditions = words_of_sealed(told)
+    sealed = about_sealed(Sealed(3, 20_000, 10_999, 0), THEME, 30)["sealed"]
+    _, worth_in_words, conditions = words_of_sealed(sealed)
     assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
     assert "that of 30 of one device, one in each period, ε = " in worth_in_words
-    worth = told["shuffled"]
+    worth = sealed["shuffled"]
     for shown, bound in zip(
         re.findall("[εδ] (?:= |of one report is )([0-9.e-]+)", worth_in_words),
         (worth["delta"], worth["epsilon"], worth["together"], worth["together_delta"]),
@@ -91,8 +91,8 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
     ):
         assert bound <= float(shown.rstrip(".")) <= 1.01 * bound  # a bound that is rounded down is none
     assert conditions.startswith("This does not replace ε, and is true only if ")
-    for one in CONDITIONS:
-        assert one in conditions
+    for condition in CONDITIONS:
+        assert condition in conditions
     (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
     assert "one device" not in alone
 

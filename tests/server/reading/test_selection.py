@@ -74,10 +74,10 @@ def test_lists_of_metrics_and_values_take_limit_and_offset(app: Flask) -> None:
     assert (wide["metric"], wide["size"], wide["values"]) == ("wide", 300, list(WIDE.labels[:100]))
     part = client.get("/v1/metrics?limit=2&offset=1").json
     assert part == {"metrics": whole["metrics"][1:3], "size": 5, "former": []}
-    one = client.get("/v1/metrics/wide").json
-    assert one is not None
-    assert one["values"] == list(WIDE.labels)
-    assert client.get("/v1/metrics/wide?limit=7&offset=290").json == one | {"values": list(WIDE.labels[290:297])}
+    entry = client.get("/v1/metrics/wide").json
+    assert entry is not None
+    assert entry["values"] == list(WIDE.labels)
+    assert client.get("/v1/metrics/wide?limit=7&offset=290").json == entry | {"values": list(WIDE.labels[290:297])}
     assert problem(client.get("/v1/metrics?limit=0")) == (400, "parameter")
     assert problem(client.get("/v1/metrics/wide?top=2")) == (400, "parameter")
 

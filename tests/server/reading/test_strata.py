@@ -57,7 +57,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
     collector_of(app).close()
 
 
-def asked(client: FlaskClient, path: str, name: str = "layout", status: int = 200) -> Any:
+def ask(client: FlaskClient, path: str, name: str = "layout", status: int = 200) -> Any:
     response = client.get(f"/v1/metrics/{name}/{path}")
     assert response.status_code == status, response.text
     return json.loads(response.data)
@@ -78,24 +78,24 @@ def test_estimates_and_trends_of_a_stratum_hold_its_reports_and_days_alone(clien
         ("platform=other&channel=other", 50, 1, "other", "other"),
         ("platform=linux&since=2026-11-20", 200, 1, "linux", None),
     ):
-        answer, trend = asked(client, f"estimate?{query}"), asked(client, f"trend?{query}")
+        answer, trend = ask(client, f"estimate?{query}"), ask(client, f"trend?{query}")
         stratum = {"platform": platform, "channel": channel}
         assert (answer["reports"], answer["periods"], answer["stratum"]) == (reports, periods, stratum), query
         assert (sum(step["reports"] for step in trend["steps"]), trend["stratum"]) == (reports, stratum), query
-    assert "stratum" not in asked(client, "estimate", "theme")
+    assert "stratum" not in ask(client, "estimate", "theme")
     listed = client.get("/v1/metrics").get_json()["metrics"]
-    strata = {one["metric"]: one["strata"] for one in listed}
+    strata = {metric["metric"]: metric["strata"] for metric in listed}
     assert strata["layout"] == {"platform": ["linux", "windows", "other"], "channel": ["stable", "other"]}
     assert strata["theme"] == {}
 
 
 def test_answers_by_an_attribute_end_with_all_of_them_together(client: FlaskClient, app: Flask) -> None:
-    answers = asked(client, "estimate?by=platform")
-    assert [(one["stratum"]["platform"], one["reports"]) for one in answers] == [
+    answers = ask(client, "estimate?by=platform")
+    assert [(answer["stratum"]["platform"], answer["reports"]) for answer in answers] == [
         ("linux", 300), ("windows", 300), ("other", 50), (None, 650),
     ]  # fmt: skip
-    assert answers[-1] == asked(client, "estimate")
-    assert answers[0] == asked(client, "estimate?platform=linux")
+    assert answers[-1] == ask(client, "estimate")
+    assert answers[0] == ask(client, "estimate?platform=linux")
     store = collector_of(app).store
     parts = [store.tally(LAYOUT, places=places) for places in ((0, 1), (2, 3), (4, 5))]
     assert answers[-1]["reports"] == sum(part.total for part in parts)
@@ -103,18 +103,18 @@ def test_answers_by_an_attribute_end_with_all_of_them_together(client: FlaskClie
 
 
 def test_answers_by_several_attributes_or_days_are_of_those_with_reports(client: FlaskClient) -> None:
-    answers = asked(client, "estimate?by=channel&by=platform&values=tabs")
-    told = ["/".join(one["stratum"][name] or "-" for name in ("platform", "channel")) for one in answers]
-    assert told == [*(LABELS[place] for place in SENT), "-/-"]
-    assert {len(one["values"]) for one in answers} == {1}
-    answers = asked(client, "estimate?by=channel&by_day=true&platform=linux")
-    assert [(one["since"], one["stratum"], one["reports"]) for one in answers] == [
+    answers = ask(client, "estimate?by=channel&by=platform&values=tabs")
+    paths = ["/".join(part["stratum"][name] or "-" for name in ("platform", "channel")) for part in answers]
+    assert paths == [*(LABELS[place] for place in SENT), "-/-"]
+    assert {len(part["values"]) for part in answers} == {1}
+    answers = ask(client, "estimate?by=channel&by_day=true&platform=linux")
+    assert [(part["since"], part["stratum"], part["reports"]) for part in answers] == [
         ("2026-11-19", {"platform": "linux", "channel": "other"}, 100),
         ("2026-11-19", {"platform": "linux", "channel": None}, 100),
         ("2026-11-20", {"platform": "linux", "channel": "stable"}, 200),
         ("2026-11-20", {"platform": "linux", "channel": None}, 200),
     ]
-    (answer,) = asked(client, "estimate?by=platform&until=2026-01-01")
+    (answer,) = ask(client, "estimate?by=platform&until=2026-01-01")
     assert (answer["reports"], answer["stratum"]) == (0, {"platform": None, "channel": None})
 
 
@@ -130,9 +130,9 @@ def test_answer_by_strata_adds_up_while_reports_arrive(
         for place, (count, value) in SENT.items():
             store.commit([upload(LAYOUT, rows_of(LAYOUT, count, value=value), stratum=place)], TODAY, SHARD)
 
-        def late(self: Snapshot, *asked: Any) -> Tally:
+        def late(self: Snapshot, *arguments: Any) -> Tally:
             store.commit([upload(LAYOUT, stratum=next(places))], TODAY, SHARD)
-            return tally(self, *asked)
+            return tally(self, *arguments)
 
         monkeypatch.setattr(Snapshot, "tally", late)
         reader = EstimateReader(store, AnswerCache(1 << 20))
@@ -143,9 +143,9 @@ def test_answer_by_strata_adds_up_while_reports_arrive(
 
 
 def test_numbers_of_strata_are_estimated_and_compared(client: FlaskClient) -> None:
-    low, high, both = asked(client, "estimate?by=platform", "speed")
+    low, high, both = ask(client, "estimate?by=platform", "speed")
     assert low["mean"]["high"] < both["mean"]["value"] < high["mean"]["low"]
-    answer = asked(client, "compare?platform=linux&other_platform=windows", "speed")
+    answer = ask(client, "compare?platform=linux&other_platform=windows", "speed")
     assert answer["values"][0]["low"] > 4
     assert [side["stratum"] for side in answer["sides"]] == [{"platform": "linux"}, {"platform": "windows"}]
 
@@ -158,7 +158,7 @@ def test_answer_by_strata_costs_each_of_them(app: Flask) -> None:
 
 
 def test_strata_are_compared_on_the_same_days_with_their_own_or_another_metric(client: FlaskClient) -> None:
-    answer = asked(client, "compare?platform=linux&channel=stable&other_platform=windows")
+    answer = ask(client, "compare?platform=linux&channel=stable&other_platform=windows")
     assert [(side["reports"], side["stratum"]) for side in answer["sides"]] == [
         (200, {"platform": "linux", "channel": "stable"}),
         (300, {"platform": "windows", "channel": "stable"}),
@@ -166,11 +166,11 @@ def test_strata_are_compared_on_the_same_days_with_their_own_or_another_metric(c
     tabs = answer["values"][0]
     assert (tabs["value"], tabs["changed"]) == ("tabs", True)
     assert tabs["high"] < -0.7
-    sides = asked(client, "compare?other=layout&other_channel=other&channel=stable")["sides"]
+    sides = ask(client, "compare?other=layout&other_channel=other&channel=stable")["sides"]
     assert [side["reports"] for side in sides] == [500, 150]
-    told = refused(client, "compare?other=theme&channel=stable&other_channel=other")
-    assert told.startswith("'other_channel': unknown; known here: since,")
-    assert told.endswith("platform, channel")
+    message = refused(client, "compare?other=theme&channel=stable&other_channel=other")
+    assert message.startswith("'other_channel': unknown; known here: since,")
+    assert message.endswith("platform, channel")
 
 
 def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) -> None:
@@ -180,12 +180,12 @@ def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) 
         f"{linux}&other_since=2026-11-01",
         f"{linux}&since=2026-11-19",
     ):
-        told = refused(client, f"compare?{query}")
-        assert told == "other_since: both sides hold the same reports; give days or strata that do not overlap"
+        message = refused(client, f"compare?{query}")
+        assert message == "other_since: both sides hold the same reports; give days or strata that do not overlap"
     days = "since=2026-11-19&until=2026-11-19&other_since=2026-11-20"
-    sides = asked(client, f"compare?platform=linux&{days}")["sides"]
+    sides = ask(client, f"compare?platform=linux&{days}")["sides"]
     assert [(side["reports"], side["stratum"]["platform"]) for side in sides] == [(100, "linux"), (200, "linux")]
-    assert [side["reports"] for side in asked(client, "compare?platform=linux")["sides"]] == [0, 300]  # two weeks
+    assert [side["reports"] for side in ask(client, "compare?platform=linux")["sides"]] == [0, 300]  # two weeks
 
 
 def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
@@ -199,10 +199,10 @@ def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
     store.commit([upload(bare), upload(LAYOUT, stratum=0)], TODAY, SHARD)
     store.commit([upload(with_beta["layout"], stratum=place) for place in (0, 1)], TODAY, SHARD)
     client = app.test_client()
-    told = [(one["reports"], len(one["versions"]), one.get("stratum")) for one in (
-        asked(client, "combined"), asked(client, "combined?platform=linux"), asked(client, "combined?channel=beta")
+    combined = [(answer["reports"], len(answer["versions"]), answer.get("stratum")) for answer in (
+        ask(client, "combined"), ask(client, "combined?platform=linux"), ask(client, "combined?channel=beta")
     )]  # fmt: skip
-    assert told == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
+    assert combined == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
     assert refused(client, "combined?channel=nightly") == "channel: 'nightly' is not one of stable, beta, other"
     collector_of(app).close()
 
@@ -210,10 +210,10 @@ def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["estimate", "trend", "combined", "compare"])
 def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: FlaskClient, path: str) -> None:
     assert refused(client, f"{path}?platform=amiga") == "platform: 'amiga' is not one of linux, windows, other"
-    told = refused(client, f"{path}?color=red")
-    assert told.startswith("'color': unknown; known here: since, until, confidence,")
-    assert "platform, channel" in told
-    assert "strata" not in told
+    message = refused(client, f"{path}?color=red")
+    assert message.startswith("'color': unknown; known here: since, until, confidence,")
+    assert "platform, channel" in message
+    assert "strata" not in message
     assert refused(client, f"{path}?platform=linux&platform=windows") == "platform: given twice"
     assert refused(client, f"{path}?platform=").startswith("'platform': not a value")
     assert refused(client, f"{path}?strata=linux").startswith("'strata': unknown; known here:")
@@ -222,8 +222,8 @@ def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: 
     if path == "estimate":
         assert refused(client, "estimate?by=color") == "by: names no attribute of layout; known: platform, channel"
         assert refused(client, "estimate?by=platform", "theme") == "by: names no attribute of theme; it has none"
-        told = refused(client, "estimate?by=platform&platform=linux")
-        assert told == "by: platform has only one value in this query; leave out one of the two"
+        message = refused(client, "estimate?by=platform&platform=linux")
+        assert message == "by: platform has only one value in this query; leave out one of the two"
 
 
 def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -> None:
@@ -231,7 +231,9 @@ def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -
     lines = list(csv.DictReader(io.StringIO(client.get(f"{url}csv").text)))
     names = list(lines[0])
     assert names[: names.index("value")][-2:] == ["platform", "channel"]
-    assert [line["platform"] for line in lines] == [one for one in ("linux", "windows", "other", "") for _ in range(3)]
+    assert [line["platform"] for line in lines] == [
+        value for value in ("linux", "windows", "other", "") for _ in range(3)
+    ]
     assert {line["channel"] for line in lines} == {""}
     rows = [json.loads(line) for line in client.get(f"{url}ndjson").text.splitlines()]
     assert [row["platform"] for row in rows[::3]] == ["linux", "windows", "other", None]
@@ -242,7 +244,7 @@ def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -
     assert "platform" not in client.get("/v1/metrics/theme/estimate?format=csv").text
 
 
-def test_parts_are_combinations_of_values_and_may_overlap() -> None:
+def test_stratum_selections_are_combinations_of_values_and_may_overlap() -> None:
     everyone = part_of(LAYOUT, ())
     assert everyone == Subgroup((("platform", None), ("channel", None)), tuple(range(6)))
     assert part_of(THEME, ()) == EVERYONE == Subgroup()
@@ -254,9 +256,9 @@ def test_parts_are_combinations_of_values_and_may_overlap() -> None:
     assert [part.label for part in parts_by(LAYOUT, everyone, ["channel", "platform"])] == [
         label.replace("/", " / ") for label in LABELS
     ]
-    windows, stable = (part_of(LAYOUT, (one,)) for one in (("platform", "windows"), ("channel", "stable")))
+    windows, stable = (part_of(LAYOUT, (pair,)) for pair in (("platform", "windows"), ("channel", "stable")))
     assert not linux.overlaps(windows)
-    assert all(one.overlaps(other) for one, other in ((linux, stable), (stable, linux), (linux, linux)))
+    assert all(part.overlaps(other) for part, other in ((linux, stable), (stable, linux), (linux, linux)))
     assert EVERYONE.overlaps(EVERYONE)
 
 

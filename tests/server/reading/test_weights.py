@@ -62,9 +62,9 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 
 def answer(app: Flask, path: str) -> dict[str, Any]:
-    found = app.test_client().get(path).json
-    assert isinstance(found, dict)
-    return found
+    weighted = app.test_client().get(path).json
+    assert isinstance(weighted, dict)
+    return weighted
 
 
 def test_weighted_shares_stand_beside_the_raw_ones(app: Flask) -> None:
@@ -76,14 +76,14 @@ def test_weighted_shares_stand_beside_the_raw_ones(app: Flask) -> None:
         weighted = [row.pop(name) for name in COLUMNS]
         assert row == before
         assert weighted[2] <= min(max(weighted[0], 0), 1) <= weighted[3]
-    assert {name: one for name, one in found.items() if name != "values"} == {
-        name: one for name, one in raw.items() if name != "values"
+    assert {name: value for name, value in found.items() if name != "values"} == {
+        name: value for name, value in raw.items() if name != "values"
     }
     assert weights["population"] == "Sales of 2026"
     assert weights["attributes"] == ["platform"]
     assert weights["left_out"] == 20
-    assert [(one["reports"], one["population"]) for one in weights["strata"]] == [(900, 0.25), (300, 0.75)]
-    assert [one["weight"] for one in weights["strata"]] == pytest.approx([1 / 3, 3])
+    assert [(stratum["reports"], stratum["population"]) for stratum in weights["strata"]] == [(900, 0.25), (300, 0.75)]
+    assert [stratum["weight"] for stratum in weights["strata"]] == pytest.approx([1 / 3, 3])
     assert weights["design_effect"] == pytest.approx(0.25 / 3 + 0.75 * 3)
     assert weights["effective_reports"] == pytest.approx(1200 / weights["design_effect"])
 
@@ -92,30 +92,30 @@ def test_weighted_shares_and_numbers_follow_the_population(app: Flask) -> None:
     shares = {row["value"]: row for row in answer(app, "/v1/metrics/layout/estimate?weighted=true")["values"]}
     assert shares["tabs"]["frequency"] == pytest.approx(0.75, abs=0.06)
     assert shares["tabs"]["weighted"] == pytest.approx(0.25, abs=0.08)
-    found = answer(app, "/v1/metrics/speed/estimate?weighted=true&quantile=0.1&quantile=0.9&at=5")
-    assert found["mean"]["value"] == pytest.approx(3.5, abs=0.5)
-    assert found["mean"]["weighted_low"] < 6.5 < found["mean"]["weighted_high"]
-    low, high = found["quantiles"]
+    weighted = answer(app, "/v1/metrics/speed/estimate?weighted=true&quantile=0.1&quantile=0.9&at=5")
+    assert weighted["mean"]["value"] == pytest.approx(3.5, abs=0.5)
+    assert weighted["mean"]["weighted_low"] < 6.5 < weighted["mean"]["weighted_high"]
+    low, high = weighted["quantiles"]
     assert low["weighted_low"] <= 2 <= low["weighted_high"] < 8
     assert 2 < high["weighted_low"] <= 8 <= high["weighted_high"]
-    (half,) = found["cdf"]
+    (half,) = weighted["cdf"]
     assert half["weighted_low"] < 0.25 < half["weighted_high"] < half["share"]
 
 
 def test_strata_and_days_can_be_weighted_separately(app: Flask) -> None:
     client = app.test_client()
     collector_of(app).store.commit(
-        [upload(LAYOUT, rows_of(LAYOUT, 40, seed=bytes([one])), stratum=one) for one in (0, 2)],
+        [upload(LAYOUT, rows_of(LAYOUT, 40, seed=bytes([place])), stratum=place) for place in (0, 2)],
         TODAY - timedelta(days=1),
         SHARD,
     )
     by_platform = client.get("/v1/metrics/layout/estimate?weighted=true&by=platform").json
     assert isinstance(by_platform, list)
-    assert ["weights" in one for one in by_platform] == [True, True, False, True]  # nobody is "other"
-    assert [one["weights"]["repeats"] > 1 for one in by_platform if "weights" in one] == [True] * 3
+    assert ["weights" in row for row in by_platform] == [True, True, False, True]  # nobody is "other"
+    assert [row["weights"]["repeats"] > 1 for row in by_platform if "weights" in row] == [True] * 3
     by_day = client.get("/v1/metrics/layout/estimate?weighted=true&by_day=true").json
     assert isinstance(by_day, list)
-    assert [one["weights"]["repeats"] for one in by_day] == [1.0, 1.0]
+    assert [row["weights"]["repeats"] for row in by_day] == [1.0, 1.0]
     distinct = answer(app, "/v1/metrics/layout/estimate?weighted=true&distinct=true")
     assert distinct["weights"]["repeats"] == 1
 
@@ -130,7 +130,7 @@ def test_tables_have_columns_of_weighted_estimates_and_json_rows_only_if_asked(a
     assert client.get("/v1/metrics/speed/estimate?weighted=true&format=arrow").status_code == 200
 
 
-def test_reports_that_say_nothing_say_nothing_weighted(tmp_path: Path) -> None:
+def test_uninformative_reports_stay_uninformative_when_weighted(tmp_path: Path) -> None:
     file = tmp_path / "population.toml"
     file.write_text(POPULATION, encoding="utf-8")
     noisy = parse_metrics(STRATA_TOML.replace("epsilon = 2.0", "epsilon = 0.1"))
@@ -212,8 +212,8 @@ def test_the_commands_weigh_and_doctor_names_the_margins(tmp_path: Path) -> None
     assert "; 20 reports of other strata left out" in shown.stdout
     assert "weighted %" in shown.stdout
     assert "weighted" in invoke(tmp_path, "estimate", "speed", "--weighted", *population).stdout
-    found = json.loads(invoke(tmp_path, "estimate", "layout", "--weighted", "--json", *population).stdout)
-    assert found["weights"]["left_out"] == 20
+    weighted = json.loads(invoke(tmp_path, "estimate", "layout", "--weighted", "--json", *population).stdout)
+    assert weighted["weights"]["left_out"] == 20
     refused = invoke(tmp_path, "estimate", "layout", "--weighted")
     assert refused.exit_code == 2
     assert "setting population" in refused.stderr
@@ -227,6 +227,6 @@ def test_doctor_names_the_margins_or_what_is_wrong_with_them(tmp_path: Path) -> 
     file = tmp_path / "population.toml"
     file.write_text(POPULATION, encoding="utf-8")
     here = config(tmp_path, metrics=METRICS | STRATA, population=str(file))
-    assert "population: margins.platform" in {one.text for one in in_configuration(here)}
+    assert "population: margins.platform" in {finding.text for finding in in_configuration(here)}
     file.write_text("[margins.planet]\nearth = 1\n", encoding="utf-8")
-    assert any("no metric declares planet" in one.text for one in in_configuration(here))
+    assert any("no metric declares planet" in finding.text for finding in in_configuration(here))

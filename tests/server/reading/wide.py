@@ -45,8 +45,8 @@ def _database() -> bytes:
 
 def ended(app: Flask) -> dict[str, int]:
     """How many analyses ended in each way."""
-    told = collector_of(app).prometheus.text().decode().splitlines()
-    counts = [line.partition('outcome="')[2].split('"} ') for line in told if line.startswith("dither_analyses_total")]
+    lines = collector_of(app).prometheus.text().decode().splitlines()
+    counts = [line.partition('outcome="')[2].split('"} ') for line in lines if line.startswith("dither_analyses_total")]
     return {outcome: int(float(number)) for outcome, number in counts}
 
 

@@ -138,7 +138,7 @@ class Served:
         self.loop.call_soon_threadsafe(self.limiter.expire)
 
     def ask(self, data: bytes, *, waits: bool = False) -> bytes:
-        """What is answered to these bytes; if it ``waits``, then when they have been read and nothing more has come."""
+        """Return the answer to these bytes; if it ``waits``, once they have been read and nothing more has come."""
         with socket.create_connection(self.address, PATIENCE) as peer:
             peer.sendall(data)
             if waits:
@@ -147,7 +147,7 @@ class Served:
             return peer.makefile("rb").read()
 
 
-def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
+def test_app_learns_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
     with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /silent HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -156,7 +156,7 @@ def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> 
         assert served.gone.wait(PATIENCE)
 
 
-def test_answers_of_the_app() -> None:
+def test_answers_of_a_wsgi_app_are_sent_as_http() -> None:
     with (
         Served() as served,
         closing(http.client.HTTPConnection("127.0.0.1", served.address[1], timeout=PATIENCE)) as device,
@@ -179,19 +179,19 @@ def test_answers_of_the_app() -> None:
         assert plain.endswith(b"\r\n\r\nonetwo")
         assert b"chunked" not in plain
         many = b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(200))
-        told = served.ask(many + b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
-        places = [told.index(b"\r\n\r\n/%d" % number) for number in range(200)]
+        answers = served.ask(many + b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
+        places = [answers.index(b"\r\n\r\n/%d" % number) for number in range(200)]
         assert places == sorted(places)
-        assert told.endswith(b"/last")
-        told = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
-        assert told.startswith(b"HTTP/1.1 413 ")
+        assert answers.endswith(b"/last")
+        answers = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
+        assert answers.startswith(b"HTTP/1.1 413 ")
         assert b'dither_unread_requests_total{status="413"} 1.0' in served.prometheus.text()
-        told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
-        assert told.endswith(b"/a")
+        answers = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
+        assert answers.endswith(b"/a")
     assert len(served.limiter) == 0
 
 
-def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
+def test_peer_that_stops_reading_or_hangs_up_ends_its_answer() -> None:
     with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
@@ -229,7 +229,7 @@ def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:
         assert len(served.seen) == 1
 
 
-def test_connections_that_drip_give_way(tmp_path: Path) -> None:
+def test_slow_connections_give_way(tmp_path: Path) -> None:
     """Ten times as many as there are places; the torture has 5,000 with a limit of 1,000."""
     seconds = slow_clients(tmp_path, 300, 4, 10, options=("--connections", "30", "--request-seconds", "2"))
     assert len(seconds) == 40

@@ -31,9 +31,9 @@ def test_the_connection_that_has_waited_longest_gives_way_but_not_one_in_work_or
     now = [0.0]
     limiter, prometheus = limiter_at(now)
     idle, served, fresh = Waiter(), Waiter(), Waiter()
-    for one in (idle, served):
+    for connection in (idle, served):
         limiter.add()
-        limiter.start_waiting(one)
+        limiter.start_waiting(connection)
     limiter.stop_waiting(served)
     assert not limiter.evict()
     now[0] = 1.0
@@ -49,8 +49,8 @@ def test_a_peer_that_does_not_read_an_answer_in_work_gives_way_before_one_that_w
     limiter, _ = limiter_at(now)
     idle, stalled, fresh = Waiter(), Waiter(), Waiter()
     stalled.is_in_work = fresh.is_in_work = True
-    for one in (idle, stalled):
-        limiter.start_waiting(one)
+    for connection in (idle, stalled):
+        limiter.start_waiting(connection)
     assert not limiter.evict_stalled()
     now[0] = 1.0
     limiter.start_waiting(fresh)
@@ -63,8 +63,8 @@ def test_a_wait_has_a_limit_and_starts_again_with_each_request() -> None:
     now = [0.0]
     limiter, _ = limiter_at(now)
     slow, busy = Waiter(), Waiter()
-    for one in (slow, busy):
-        limiter.start_waiting(one)
+    for connection in (slow, busy):
+        limiter.start_waiting(connection)
     now[0] = 29.0
     limiter.start_waiting(busy)
     limiter.expire()
@@ -110,7 +110,7 @@ def test_the_oldest_connection_that_holds_bytes_gives_way_when_all_hold_too_many
     assert limiter.hold(last, 401)
     assert [peer.ends for peer in peers] == [[], ["cut"], ["cut"], [], []]
     assert limiter.held == 300 + 401
-    assert not limiter.hold(last, 701)  # the one that is served does not give way, nor the one that asks
+    assert not limiter.hold(last, 701)  # neither the connection in work nor the one that asks gives way
     assert limiter.hold(last, 700)
     for peer in peers:
         limiter.remove(peer)

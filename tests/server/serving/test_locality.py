@@ -1,4 +1,4 @@
-"""What is local, and that it opens nothing but reporting."""
+"""Which requests are local, and that these may only report."""
 
 import pytest
 from werkzeug.test import EnvironBuilder
@@ -27,7 +27,7 @@ def test_local_request_names_the_listening_address() -> None:
 
 
 def test_request_for_another_host_is_not_local() -> None:
-    """A page that rebinds its name to loopback sends that name; what is near enough to ours is not ours."""
+    """A page that rebinds its name to loopback sends that name; a name similar to ours is not ours."""
     for host in (
         "", "localhost", "127.0.0.1", "localhost:80", "localhost:8001", "localhost:8000.", "localhost.:8000",
         "localhost:08000", "localhost:8000, localhost:8000", "localhost:8000,evil.example", "localhost:8000/",

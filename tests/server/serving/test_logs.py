@@ -1,4 +1,4 @@
-"""What is logged: JSON, and nothing that a person sent."""
+"""Log lines are JSON and quote nothing that a person sent."""
 
 import io
 import json
@@ -22,20 +22,20 @@ def logged(name: str, message: str, error: Exception | None = None) -> dict[str,
     handler.handle(logging.LogRecord(name, logging.WARNING, __file__, 1, message, ("a",), about))
     line = stream.getvalue()
     assert line.count("\n") == 1
-    told: dict[str, object] = json.loads(line)
-    return told
+    entry: dict[str, object] = json.loads(line)
+    return entry
 
 
 def test_log_lines_are_json_without_what_other_libraries_quote() -> None:
-    told = logged("dither_server.ingest.committer", "it says\n%s")
-    assert set(told) == {"time", "level", "logger", "message"}
-    assert (told["level"], told["logger"]) == ("warning", "dither_server.ingest.committer")
-    assert told["message"] == "it says\na"
+    entry = logged("dither_server.ingest.committer", "it says\n%s")
+    assert set(entry) == {"time", "level", "logger", "message"}
+    assert (entry["level"], entry["logger"]) == ("warning", "dither_server.ingest.committer")
+    assert entry["message"] == "it says\na"
     assert "message" not in logged("waitress", "client 192.0.2.7 sent %s")
-    told = logged("dither_server.ingest.ingest", "failed %s", ValueError("invalid: secret value"))
-    assert "secret" not in json.dumps(told)
-    assert told["error"] == "ValueError"
-    assert "test_logs.py" in str(told["at"])
+    entry = logged("dither_server.ingest.ingest", "failed %s", ValueError("invalid: secret value"))
+    assert "secret" not in json.dumps(entry)
+    assert entry["error"] == "ValueError"
+    assert "test_logs.py" in str(entry["at"])
     assert logged("dither_server.x", "failed %s", StoreError("database: full"))["detail"] == "database: full"
 
 

@@ -1,4 +1,4 @@
-"""What is read of a connection: requests, in whatever parts they come, and nothing that could be two."""
+"""Requests are parsed the same in whatever parts they arrive, and ambiguous ones are refused."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -43,10 +43,14 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\
 def test_request_is_parsed_the_same_however_it_is_cut_into_parts(cuts: list[int]) -> None:
     whole = GOOD + GOOD + CHUNKED
     places = [0, *sorted(cuts), len(whole)]
-    found = read(whole[start:end] for start, end in pairwise(places))
-    assert found == read([whole])
-    assert [one.body for one in found if isinstance(one, Request)] == [b"12345"] * 3
-    assert all("HTTP_X_FORWARDED_FOR" not in environ_of(one, "", ("", 0)) for one in found if isinstance(one, Request))
+    requests = read(whole[start:end] for start, end in pairwise(places))
+    assert requests == read([whole])
+    assert [request.body for request in requests if isinstance(request, Request)] == [b"12345"] * 3
+    assert all(
+        "HTTP_X_FORWARDED_FOR" not in environ_of(request, "", ("", 0))
+        for request in requests
+        if isinstance(request, Request)
+    )
 
 
 AMBIGUOUS = [
@@ -87,13 +91,13 @@ AMBIGUOUS = [
 ]
 
 
-def test_what_could_be_read_in_two_ways_is_not_read() -> None:
+def test_ambiguous_requests_are_refused() -> None:
     for wrong in AMBIGUOUS:
         assert read([wrong + GOOD]) == [HTTPStatus.BAD_REQUEST], wrong
         assert read(bytes([byte]) for byte in wrong + GOOD) == [HTTPStatus.BAD_REQUEST], wrong
 
 
-def test_what_a_request_may_take_is_bounded_while_it_arrives() -> None:
+def test_size_of_a_request_is_bounded_while_it_arrives() -> None:
     def drip(part: bytes) -> Iterator[bytes]:
         yield HEAD
         yield from (part for _ in range(100_000))
@@ -121,7 +125,7 @@ def test_the_limit_of_a_head_does_not_depend_on_reads(step: int) -> None:
     assert read(in_steps(headers + b"Y: \r\n\r\n" + GOOD)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
 
 
-def test_bytes_held_return_to_none() -> None:
+def test_held_bytes_return_to_zero() -> None:
     for end in (b"", b"\0" * 2000):
         parser = Parser(1000)
         parser.receive(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n")
@@ -147,7 +151,7 @@ def test_one_request_is_taken_at_a_time_and_what_follows_stays_unparsed() -> Non
 
 
 @pytest.mark.parametrize("after", [GOOD, b"\0 garbage", b"GET / HTTP/1.1\r\n\r\n" * 100, b""])
-def test_a_chunked_request_is_the_last(after: bytes) -> None:
+def test_chunked_request_ends_the_connection(after: bytes) -> None:
     for version in (b"1.0", b"1.1"):
         whole = CHUNKED.replace(b"HTTP/1.1", b"HTTP/" + version)
         for parts in ([whole + after], [bytes([byte]) for byte in whole + after]):
@@ -198,7 +202,7 @@ def test_headers_are_passed_on_as_wsgi_variables() -> None:
     assert environ["PATH_INFO"].encode("latin-1").decode() == "/ä"
 
 
-def test_of_what_is_refused_the_origin_is_known_as_far_as_it_was_read() -> None:
+def test_refused_request_keeps_the_origin_that_was_read() -> None:
     for head, origin in (
         (b"Origin: https://a\r\n", "https://a"),
         (b"ORIGIN:  https://a \r\norigin: https://b\r\n", "https://a, https://b"),
@@ -223,9 +227,9 @@ def test_of_what_is_refused_the_origin_is_known_as_far_as_it_was_read() -> None:
 
 
 def test_only_spaces_and_tabs_stand_around_a_value() -> None:
-    (one,) = read([b"GET / HTTP/1.1\r\nOrigin: \t https://a\t \r\nHost: b\xa0\r\nX: \x85c\r\n\r\n"])
-    assert isinstance(one, Request)
-    environ = environ_of(one, "", ("", 0))
+    (request,) = read([b"GET / HTTP/1.1\r\nOrigin: \t https://a\t \r\nHost: b\xa0\r\nX: \x85c\r\n\r\n"])
+    assert isinstance(request, Request)
+    environ = environ_of(request, "", ("", 0))
     assert (environ["HTTP_ORIGIN"], environ["HTTP_HOST"], environ["HTTP_X"]) == ("https://a", "b\xa0", "\x85c")
 
 

@@ -1,4 +1,4 @@
-"""Readings of the database, the spool and folds: how often they are made, and what stands in for one that fails."""
+"""Readings of the database, the spool and folds: how often they are made, and the value that replaces a failed one."""
 
 import logging
 import threading
@@ -48,7 +48,9 @@ def test_failed_reading_is_unknown_and_logged_once(failure: Exception, caplog: p
     with caplog.at_level(logging.WARNING):
         assert [clock.at(second) for second in (10, 11, 20, 30)] == [None] * 4
         assert clock.reads == 4, "the failure at 10 s stands for 11 s, too"
-        assert [one.getMessage() for one in caplog.records] == [f"the state of the thing could not be read: {failure}"]
+        assert [record.getMessage() for record in caplog.records] == [
+            f"the state of the thing could not be read: {failure}"
+        ]
         clock.failure = None
         assert clock.at(40) == 5
         clock.failure = failure

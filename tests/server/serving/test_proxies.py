@@ -1,4 +1,4 @@
-"""For whom a declared proxy asks, in each spelling that proxies use."""
+"""The client address that a declared proxy forwards, in each spelling that proxies use."""
 
 import pytest
 
@@ -8,7 +8,9 @@ from dither_shared import ParameterError
 
 def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
     proxies = Proxies("10.0.0.0/8, 192.0.2.1, ::1")
-    assert [one in proxies for one in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1", "192.0.2.2", "", "x")] == [
+    assert [
+        address in proxies for address in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1", "192.0.2.2", "", "x")
+    ] == [
         *[True] * 4,
         *[False] * 3,
     ]

@@ -62,7 +62,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
         under_way, left = threading.Event(), list[bytes]()
         load = threading.Thread(target=lambda: left.extend(send(address, bodies[200:], 100, under_way)))
         load.start()
-        assert under_way.wait(PATIENCE)  # these 300 are acknowledged, and more are on their way
+        assert under_way.wait(PATIENCE)  # these 300 are acknowledged, and more are being sent
         run("-m", "dither_server", "backup", str(saved), check=True, env=environment(tmp_path))
         load.join(3 * PATIENCE)
         assert left == []
@@ -75,7 +75,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
     assert invoke(new, "restore", saved).exit_code == 0
     held = tally(new, THEME).total
     assert 300 <= held <= 500
-    with running(new) as (address, process):  # devices send again what they may: each still counts once
+    with running(new) as (address, process):  # devices retry as long as they may: each batch still counts once
         assert send(address, bodies[:200], 200, threading.Event()) == []
         assert tally(new, THEME).total == held
         assert send(address, bodies, 500, threading.Event()) == []
@@ -85,7 +85,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
 
 
 def test_a_copy_of_the_file_alone_lacks_what_came_last(folder: Path) -> None:
-    """Why there is a command: while a collector runs, what it has counted stands in the file beside it."""
+    """The reason for the command: while a collector runs, its latest counts are in the log beside the file."""
     with closing(Store(url(folder))) as store:
         store.commit([one := upload()], TODAY, SHARD)
         (folder / "old" / "dither.db").write_bytes((folder / "dither.db").read_bytes())
@@ -165,7 +165,7 @@ def test_a_disk_that_fills_while_restoring_leaves_the_database_as_it_was(folder:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_who_interrupts_a_backup_finds_no_half_file(
+def test_interrupted_backup_leaves_no_half_file(
     number: signal.Signals, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(sqlite3.Connection):
@@ -183,7 +183,7 @@ def test_who_interrupts_a_backup_finds_no_half_file(
     assert list((folder / "old").iterdir()) == []
 
 
-def test_a_restore_overwrites_only_if_it_is_told_to(folder: Path) -> None:
+def test_restore_overwrites_only_with_the_option(folder: Path) -> None:
     saved, new = folder / "saved.db", into(folder)
     back_up(url(folder), saved)
     with closing(Store(url(new))) as store:
@@ -270,7 +270,7 @@ def test_only_a_database_of_ours_is_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "saved.db").exists()
 
 
-def test_postgresql_is_told_how(folder: Path) -> None:
+def test_backup_and_restore_of_postgresql_name_the_tools_to_use(folder: Path) -> None:
     db = ("--db", "postgresql://user:secret@host/telemetry")
     for verb, tool in (("backup", "pg_dump --format=custom"), ("restore", "pg_restore --clean")):
         code, line = tried(folder, verb, folder / "saved.db", *db)

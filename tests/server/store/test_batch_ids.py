@@ -119,7 +119,7 @@ def test_ids_are_kept_while_devices_retry_and_deleted_slice_by_slice(url: str) -
     assert LEAST == MAX_DAYS == 30
     ids = [bytes([first, place]) * 8 for place, first in enumerate((0, 1, 2, 3, 3, 4, 255))]
     with closing(opened(url)) as store:
-        store.commit([upload(rows=b"\x00", name=one) for one in ids], TODAY, SHARD)
+        store.commit([upload(rows=b"\x00", name=name) for name in ids], TODAY, SHARD)
         for day in range(1, LEAST + 1):
             assert store.forget(TODAY + timedelta(days=100)) is False
             store.commit(some(1), TODAY + timedelta(days=day), SHARD)
@@ -191,7 +191,7 @@ _CLOCKS = {
     ("url", "clocks"), [("sqlite", _CLOCKS), ("postgresql", ("back and forth", "two machines"))], indirect=["url"]
 )
 def test_no_batch_counts_twice_under_any_clock_while_devices_retry(url: str, clocks: tuple[str, ...]) -> None:
-    """Three batches are sent each day, and come again on each of the 30 days that follow."""
+    """Three batches are sent each day, and are sent again on each of the 30 days that follow."""
     with closing(opened(url)) as store:
         for clock in clocks:
             for table in ("batches", "batch_days", "tallies"):
@@ -200,14 +200,14 @@ def test_no_batch_counts_twice_under_any_clock_while_devices_retry(url: str, clo
             for number, wrong in enumerate(_CLOCKS[clock]):
                 sent.append(some(3))
                 today = TODAY + timedelta(days=number + wrong)
-                store.commit([one for part in sent[-31:] for one in part], today, SHARD)
+                store.commit([batch for part in sent[-31:] for batch in part], today, SHARD)
                 forget(store, today - timedelta(days=HORIZON))
             assert store.tally(THEME).total == 3 * len(sent), clock
             assert kept(url) <= 3 * (HORIZON + 1), clock
 
 
 def test_machines_that_pass_midnight_one_by_one_open_each_day_once(url: str) -> None:
-    """A clock that is a day behind adds to the current day; one that is farther behind or ahead opens its own."""
+    """A clock that is a day behind adds to the current day; one that is further off opens a day of its own."""
     with closing(opened(url)) as one, closing(opened(url)) as other:
         sent = some(20)
         for number, batch in enumerate(sent):
@@ -234,8 +234,12 @@ def test_no_statement_of_a_commit_scans_the_table_of_ids(url: str, tmp_path: Pat
         with listening("before_cursor_execute", note):
             store.commit(some(200), TODAY + timedelta(days=LEAST + 5), SHARD)
             store.forget(TODAY + timedelta(days=3))
-        looked = [one for one in seen if one[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))]
-        assert {"SELECT", "DELETE", "INSERT"} <= {one[0].split()[0] for one in looked if "batches" in one[0]}
+        looked = [
+            statement for statement in seen if statement[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))
+        ]
+        assert {"SELECT", "DELETE", "INSERT"} <= {
+            statement[0].split()[0] for statement in looked if "batches" in statement[0]
+        }
         with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
@@ -246,7 +250,7 @@ def test_few_ids_are_counted_and_many_estimated(tmp_path: Path, monkeypatch: pyt
     ids = [bytes([number % 256, number // 256]) * 8 for number in range(256 * 4)]
     with closing(opened(url_of(tmp_path))) as store:
         assert store.condition().ids == 0
-        store.commit([upload(rows=b"\x00", name=one) for one in ids[:-1]], TODAY, SHARD)
+        store.commit([upload(rows=b"\x00", name=name) for name in ids[:-1]], TODAY, SHARD)
         assert store.condition().ids == 256 * 4 - 1
         monkeypatch.setattr(batch_ids, "_FEW", 4)
         assert store.condition().ids == 256 * 4

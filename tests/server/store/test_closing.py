@@ -65,8 +65,8 @@ def test_closing_changes_no_number(any_store: Store) -> None:
         before, history = [store.tally(metric, day, day) for day in days], store.history(metric)
         for day in (ago(9), ago(8), ago(9)):  # one of them twice
             store.days.close(metric, day)
-        for day, one in zip(days, before, strict=True):
-            assert same(store.tally(metric, day, day), one), (metric.name, count, day)
+        for day, expected in zip(days, before, strict=True):
+            assert same(store.tally(metric, day, day), expected), (metric.name, count, day)
         assert same(store.tally(metric), before[0] + before[1] + before[2]), (metric.name, count)
         assert store.history(metric).slice(None, None) == history.slice(None, None), (metric.name, count)
         assert store.days.open(metric.version, TODAY) == []
@@ -128,7 +128,9 @@ def test_any_order_of_counting_closing_and_purging_equals_plain_sums(any_store: 
                 any_store.days.purge(VERSION.version, day)
                 right[day] = Tally.zero(VERSION.mechanism)
         assert same(any_store.tally(VERSION, day, day), right[day])
-    assert any_store.reports_by_day(VERSION) == {day: one.total for day, one in sorted(right.items()) if one.total}
+    assert any_store.reports_by_day(VERSION) == {
+        day: expected.total for day, expected in sorted(right.items()) if expected.total
+    }
 
 
 def test_counts_of_every_width_are_kept(store: Store) -> None:
@@ -168,7 +170,7 @@ def test_unreadable_version_stays_open_and_others_are_closed(store: Store, tmp_p
     assert (store.days.open(THEME.version, TODAY), store.days.open(VERSION.version, TODAY)) == ([ago(9)], [])
 
 
-def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
+def test_year_of_a_large_tally_takes_few_rows(store: Store) -> None:
     store.register([metric := WIDE["commands"]])
     for number in range(20):
         store.commit([upload(metric, rows(metric, 200, number))], ago(30 - number), SHARD)

@@ -26,7 +26,7 @@ CHOICES = parse_metrics(
         if family.items == LISTED
     )
 )
-"""A metric of every family, so that a new one is held to coming back too."""
+"""A metric of every family, so that a new family is covered as well."""
 
 NUMBERS = parse_metrics(
     "".join(
@@ -59,7 +59,7 @@ SELECTIONS = parse_metrics(
 
 def test_stored_definition_is_read_back_as_the_same_metric() -> None:
     families = (METRICS, CHOICES, NUMBERS, SELECTIONS, STRATA, {"corner": CORNER})
-    for metric in (one for family in families for one in family.values()):
+    for metric in (member for family in families for member in family.values()):
         text = to_json(metric)
         assert from_json(text, metric.version) == metric, metric.name
         assert to_json(from_json(text, metric.version)) == text, metric.name
@@ -87,13 +87,16 @@ def test_text_that_is_no_definition_is_refused_with_its_version() -> None:
     """A collector starts all the same: it says which version it cannot read."""
     stored = to_json(METRICS["theme"])
     wrong = ['"mechanism":[],"other":"', '"parameters":{"of":"1/0",', '"parameters":{"of":"x",']
-    altered = [stored.replace('"mechanism":"', wrong[0]), *(stored.replace('"parameters":{', one) for one in wrong[1:])]
+    altered = [
+        stored.replace('"mechanism":"', wrong[0]),
+        *(stored.replace('"parameters":{', text) for text in wrong[1:]),
+    ]
     for text in ("no json", "[" * 100_000, "{}", "[]", *altered):
         with pytest.raises(ParameterError, match=f"version {METRICS['theme'].version}"):
             from_json(text, METRICS["theme"].version)
 
 
-def test_whole_numbers_stand_for_fractions() -> None:
+def test_definition_with_whole_numbers_reads_as_fractions() -> None:
     """σ of this one is 1,968 steps: written as a whole number, it is read as one."""
     definition = 'type = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 0.1\ndelta = 1e-5\n'
     metric = parse_metrics(f"[metrics.a]\n{definition}")["a"]

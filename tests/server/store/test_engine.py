@@ -32,7 +32,7 @@ def test_database_in_a_folder_that_does_not_exist_is_refused() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
-def test_nobody_else_may_read_what_is_counted(tmp_path: Path) -> None:
+def test_database_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with closing(Store(url_of(tmp_path))) as store:
@@ -58,7 +58,7 @@ def test_reader_reads_the_log_of_a_writer_and_makes_none_where_there_is_none(tmp
         assert not log.exists()
 
 
-def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
+def test_chosen_mode_of_the_database_file_is_kept(tmp_path: Path) -> None:
     Store(url_of(tmp_path)).close()
     (tmp_path / "dither.db").chmod(0o640)
     with closing(Store(url_of(tmp_path))) as store:
@@ -67,7 +67,7 @@ def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "dither.db").stat().st_mode) == 0o640
 
 
-def test_reading_makes_no_database(tmp_path: Path) -> None:
+def test_opening_for_reading_creates_no_database(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="does not exist"):
         Store(f"sqlite:///{tmp_path}/missing.db", create=False)
     assert not (tmp_path / "missing.db").exists()

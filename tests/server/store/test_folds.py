@@ -1,4 +1,4 @@
-"""What a run adds is added once, whoever tries again."""
+"""The counts of a run are added once, whichever process retries."""
 
 import threading
 from collections.abc import Iterator
@@ -85,30 +85,30 @@ def test_a_bucket_is_added_once(store: Store) -> None:
 
 
 def test_batches_in_conflict_are_refused_once(store: Store) -> None:
-    """With the counts, or not at all."""
-    one = Refusal("theme", TODAY, "batch-conflict", THEME.version)
-    two = one._replace(day=TODAY - timedelta(days=1))
+    """Refusals are written with the counts or not at all."""
+    conflict = Refusal("theme", TODAY, "batch-conflict", THEME.version)
+    two = conflict._replace(day=TODAY - timedelta(days=1))
     part = tallies((THEME, rows_of(THEME, 4), 0))
-    store.add_refusals({one: 10}, b"s" * 16)
+    store.add_refusals({conflict: 10}, b"s" * 16)
     for bucket in (1, 1, 2):
-        store.folds.add(RUN, bucket, part, SUMS, {one: 2, two: 3})
-    assert store.refusals.read() == {two: 6, one: 14}
+        store.folds.add(RUN, bucket, part, SUMS, {conflict: 2, two: 3})
+    assert store.refusals.read() == {two: 6, conflict: 14}
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
         if "refusals" in statement:
             raise MemoryError
 
     with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
-        store.folds.add(RUN, 3, part, SUMS, {one: 2})
-    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, one: 14})
-    assert store.folds.add(RUN, 3, part, SUMS, {one: 2}) is True
-    assert store.refusals.read() == {two: 6, one: 16}
+        store.folds.add(RUN, 3, part, SUMS, {conflict: 2})
+    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, conflict: 14})
+    assert store.folds.add(RUN, 3, part, SUMS, {conflict: 2}) is True
+    assert store.refusals.read() == {two: 6, conflict: 16}
 
 
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
-    one, two = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"two", "tabs")
-    store.folds.add(RUN, 1, tallies((LAYOUT, one, 0), (LAYOUT, two, 5)), SUMS)
-    store.folds.add(RUN, 2, tallies((LAYOUT, two, 5), day=TODAY + timedelta(days=1)), SUMS)
+    rows, more = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"more", "tabs")
+    store.folds.add(RUN, 1, tallies((LAYOUT, rows, 0), (LAYOUT, more, 5)), SUMS)
+    store.folds.add(RUN, 2, tallies((LAYOUT, more, 5), day=TODAY + timedelta(days=1)), SUMS)
     assert store.history(LAYOUT).strata() == {0: 5, 5: 16}
     assert store.reports_by_day(LAYOUT) == {TODAY: 13, TODAY + timedelta(days=1): 8}
 
@@ -119,7 +119,7 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
         store.folds.add(OTHER, 1, part, SUMS)
     store.folds.add(RUN, 1, part, SUMS)
     store.folds.finish(RUN)
-    assert store.folds.add(RUN, 2, part, SUMS) is False  # as one that lost its lock would
+    assert store.folds.add(RUN, 2, part, SUMS) is False  # as a fold that lost its lock would do
     store.folds.forget(TODAY)
     assert store.folds.add(RUN, 1, part, SUMS) is False
     assert store.tally(THEME).total == 4
@@ -137,7 +137,7 @@ def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
     assert store.folds.add(RUN, 1, part, SUMS) is True
 
 
-def test_folds_tell_the_start_of_the_last_finished_run(store: Store) -> None:
+def test_folds_report_the_start_of_the_last_finished_run(store: Store) -> None:
     assert store.folds.up_to() is None
     store.folds.finish(RUN)
     assert store.folds.up_to() == AT
@@ -147,7 +147,7 @@ def test_folds_tell_the_start_of_the_last_finished_run(store: Store) -> None:
     assert store.folds.up_to() == AT + timedelta(minutes=10)
 
 
-def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> None:
+def test_fold_time_of_a_clock_that_was_ahead_is_replaced_by_the_next_run(store: Store) -> None:
     for run, at in ((OTHER, AT + timedelta(days=9_000)), (b"n" * 16, AT + timedelta(hours=1))):
         store.folds.begin(run, at)
         store.folds.finish(run)
@@ -214,7 +214,7 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, url: str) -> None:
+def test_fold_notices_that_it_lost_its_lock_with_its_connection(store: Store, url: str) -> None:
     with store.folds.exclusive_lock(PATIENCE) as check:
         ours = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {ours}")  # noqa: S608
@@ -223,16 +223,16 @@ def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, ur
 
 
 @on_both
-def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
-    """As two folds would of which one has lost its lock: both add what the other does, and what is theirs."""
+def test_folds_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
+    """Simulates two folds of which one has lost its lock: both add common counts and counts of their own."""
     rows = rows_of(THEME, 3)
 
     def work(run: bytes) -> None:
-        with closing(Store(url, lock_wait=PATIENCE)) as own:
-            own.folds.begin(run, AT)
+        with closing(Store(url, lock_wait=PATIENCE)) as own_store:
+            own_store.folds.begin(run, AT)
             for bucket in range(8):
-                own.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
-                own.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
+                own_store.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
+                own_store.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
 
     at_once(work, OTHER, b"p" * 16)
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 24))

@@ -83,7 +83,7 @@ def test_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_database_whose_lock_cannot_be_taken_is_not_ready(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after the kernel has mounted a failing disk read-only."""
+    """This happens after the kernel has mounted a failing disk read-only."""
 
     def refuse(path: object, *_: object) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))

@@ -56,10 +56,10 @@ def test_collectors_that_start_together_all_register(url: str) -> None:
 
 
 def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str) -> None:
-    one = upload()
-    other = upload(rows=one.rows * 2, name=one.batch)
-    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED] * 3
-    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
+    first = upload()
+    other = upload(rows=first.rows * 2, name=first.batch)
+    assert pg.commit([first, other, first], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([first], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     rows = rows_of(VERSION, 200)
     assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [COUNTED]
     with closing(Store(url, create=False)) as again:
@@ -80,11 +80,11 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
 
 
 def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
-    one, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
-    unopened = replace(one, rows=b"")
+    first, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
+    unopened = replace(first, rows=b"")
     assert pg.commit([unopened], TODAY, SHARD) == [EMPTY]
-    assert pg.commit([one, unopened, other], TODAY, SHARD) == [COUNTED] * 3
-    assert pg.commit([one, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
+    assert pg.commit([first, unopened, other], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([first, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
     assert pg.sealed(THEME) == Sealed(3, 9, 600, 2)
     assert pg.sealed(THEME, since=TODAY + timedelta(days=1)) is None
     assert pg.tally(THEME).total == 9
@@ -92,7 +92,7 @@ def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
     assert pg.sealed(THEME) is None
 
 
-def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
+def test_doctor_reads_postgresql_and_cannot_write(pg: Store, url: str) -> None:
     pg.commit([upload()], TODAY, SHARD)
     with closing(Store(url, create=False, read_only=True)) as store:
         database, clock = in_database(store, thorough=True)
@@ -104,7 +104,7 @@ def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
     assert pg.tally(THEME).total == 3
 
 
-def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
+def test_collectors_start_at_the_same_time_on_an_empty_database(url: str) -> None:
     failed: list[Exception] = []
 
     def start(_: int) -> None:
@@ -130,14 +130,14 @@ def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tupl
                     try:
                         outcomes.extend(store.commit(group, TODAY, bytes([turn]) * 16))
                         break
-                    except StoreError as error:  # raced too often; a device or relay would come again
+                    except StoreError as error:  # it lost the race too often; a device or relay would retry
                         troubles.append(str(error))
 
     at_once(write, *range(4))
     return outcomes, troubles
 
 
-def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
+def test_concurrent_writers_count_each_batch_once(pg: Store, url: str) -> None:
     """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
     uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
 
@@ -146,10 +146,10 @@ def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
         return (ordered[start : start + 4 + turn] for start in range(0, 40, 4 + turn))
 
     assert committed(url, groups)[0] == [COUNTED] * 160
-    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(sent.rows for sent in uploads)))
 
 
-def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) -> None:
+def test_concurrent_collectors_count_each_sealed_row_once(pg: Store, url: str) -> None:
     """Four processes get bodies that share rows, in different orders and groups."""
     rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
 
@@ -164,10 +164,10 @@ def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) ->
     outcomes, troubles = committed(url, groups)
     assert set(outcomes) == {COUNTED}
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(rows.values())))
-    told = pg.sealed(THEME)
-    assert told is not None
-    assert told.reports == 120
-    assert not any("deadlock" in one for one in troubles)
+    sealed = pg.sealed(THEME)
+    assert sealed is not None
+    assert sealed.reports == 120
+    assert not any("deadlock" in trouble for trouble in troubles)
 
 
 def test_lost_connection_is_replaced_at_the_next_commit(pg: Store, url: str) -> None:
@@ -232,9 +232,9 @@ def test_collector_on_postgresql_answers_its_routes(url: str, tmp_path: Path) ->
         assert sent.status_code == 202
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
-    told = samples(client.get("/metrics").text)
-    assert (told["dither_database_up"], told["dither_batch_ids"]) == (1, 1)
-    assert told["dither_database_bytes"] > 1_000_000
-    assert any('database="postgresql ' in name for name in told)
-    assert not any(name.startswith("dither_disk") for name in told)  # its disk is that of another machine
+    sealed = samples(client.get("/metrics").text)
+    assert (sealed["dither_database_up"], sealed["dither_batch_ids"]) == (1, 1)
+    assert sealed["dither_database_bytes"] > 1_000_000
+    assert any('database="postgresql ' in name for name in sealed)
+    assert not any(name.startswith("dither_disk") for name in sealed)  # its disk is that of another machine
     collector_of(app).close()

@@ -18,7 +18,7 @@ from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcom
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import Metric, parse_metrics
-from server.cli.invoking import told
+from server.cli.invoking import error_of
 from server.collecting import (
     COUNTED,
     METRICS,
@@ -107,8 +107,8 @@ def viewed(folder: Path) -> set[tuple[str, str]]:
 
 
 def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Path) -> None:
-    asked = ("--metric", "theme", "--before", str(ago(6)))
-    dry = purge(tmp_path, *asked, "--dry-run")
+    options = ("--metric", "theme", "--before", str(ago(6)))
+    dry = purge(tmp_path, *options, "--dry-run")
     assert dry.exit_code == 0, dry.stderr
     head, theme, refused, total = dry.stdout.splitlines()
     assert head.split() == ["metric", "version", "days", "reports", "rows"]
@@ -116,7 +116,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert refused.split()[:5] == ["theme", "0", "0", "3", "counts"]
     assert total.split() == ["in", "all", "3", "9", "24"]
     assert filled.tally(THEME).total == 30
-    done = purge(tmp_path, *asked, "--yes")
+    done = purge(tmp_path, *options, "--yes")
     assert (done.exit_code, done.stdout, done.stderr) == (0, dry.stdout, "removed\n")
     assert ends(filled, THEME) == (ago(6), TODAY)
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
@@ -124,11 +124,11 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert ("theme", str(ago(7))) not in viewed(tmp_path)
     assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(tmp_path)
     assert list(refresh(filled, THEME)) == []
-    again = purge(tmp_path, *asked, "--yes")
+    again = purge(tmp_path, *options, "--yes")
     assert (again.exit_code, again.stdout) == (0, "nothing to remove\n")
 
 
-def test_what_was_removed_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
+def test_retry_of_a_removed_batch_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
     with closing(Store(url_of(tmp_path))) as store:
         sent = fill(store, days=3)
         assert purge(tmp_path, "--before", str(TODAY), "--yes").exit_code == 0
@@ -159,7 +159,7 @@ def test_purge_command_asks_before_it_removes(filled: Store, tmp_path: Path) -> 
     assert filled.tally(THEME).total == 0
 
 
-def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path) -> None:
+def test_purge_command_answers_mistakes_in_one_line(filled: Store, tmp_path: Path) -> None:
     theme, missing = ["--metric", "theme"], "sqlite:///missing.db"
     for arguments, what in (
         ([], "purge: name what to remove: --metric, --before or both"),
@@ -171,7 +171,7 @@ def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path)
         ([*theme, "--version", MOBILE.version], "--version: not collected here; known:"),
         ([*theme, "--db", missing], "missing.db does not exist"),
     ):
-        assert what in told(purge(tmp_path, *arguments, "--yes")), arguments
+        assert what in error_of(purge(tmp_path, *arguments, "--yes")), arguments
     assert filled.tally(THEME).total == 30
 
 
@@ -233,7 +233,7 @@ def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
     today[0] = TODAY
     keeper.look()
     assert filled.tally(THEME).total == 33
-    today[0] += timedelta(days=3650)  # and one that stays is believed, as after a long silence
+    today[0] += timedelta(days=3650)  # a clock that stays ahead is believed, as after a long silence
     keeper.look()
     today[0] += timedelta(days=1)
     keeper.look()
@@ -287,7 +287,7 @@ def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: P
 
 
 def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, tmp_path: Path) -> None:
-    """A day goes in one transaction: whoever reads sees all of it, or nothing."""
+    """A day is removed in one transaction: a reader sees all of it or nothing."""
     seen: list[int] = []
 
     def read(*arguments: object) -> None:
@@ -301,7 +301,7 @@ def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, t
     assert (seen, filled.tally(THEME).total) == ([30], 27)
 
 
-def test_commits_have_their_turn_between_two_days(filled: Store) -> None:
+def test_commits_proceed_between_two_days_of_a_removal(filled: Store) -> None:
     (removal,) = removals(filled, "mobile", None, TODAY)
     assert len(removal.days) == 9
     pauses = Pauses(filled, 4)

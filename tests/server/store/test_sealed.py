@@ -23,9 +23,9 @@ SHARD, OTHER = b"s" * 16, b"o" * 16
 YESTERDAY = TODAY - timedelta(days=1)
 
 
-def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
+def test_sealed_reports_are_added_up_by_day_and_stratum(store: Store) -> None:
     store.register(STRATA.values())
-    for day, shard, one in (
+    for day, shard, sent in (
         (YESTERDAY, SHARD, sealed_upload(total=900, refused=2)),
         (TODAY, SHARD, sealed_upload(total=800, refused=1)),
         (TODAY, SHARD, sealed_upload(total=850)),
@@ -34,7 +34,7 @@ def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
         (TODAY, OTHER, sealed_upload(LAYOUT, total=6, stratum=1)),
         (TODAY, OTHER, sealed_upload(LAYOUT, total=4, stratum=3)),
     ):
-        assert store.commit([one, upload()], day, shard) == [COUNTED, COUNTED]
+        assert store.commit([sent, upload()], day, shard) == [COUNTED, COUNTED]
     assert store.sealed(THEME) == Sealed(4, 12, 700, 3)
     assert store.sealed(THEME, until=YESTERDAY) == Sealed(1, 3, 900, 2)
     assert store.sealed(THEME, since=TODAY) == Sealed(3, 9, 700, 1)
@@ -52,43 +52,45 @@ def test_sealed_batches_of_one_commit_are_added_up(store: Store) -> None:
 
 def test_each_row_counts_once_in_whichever_batch_it_comes(store: Store) -> None:
     """A relay can post one row with any others, and as many times as it likes."""
-    one, other, more = (sealed_upload(total=total, refused=refused) for total, refused in ((500, 0), (40, 0), (30, 2)))
-    assert store.commit([one], TODAY, SHARD) == [COUNTED]
-    mixed, both = joined(more, one), joined(other, one)
+    first, other, more = (
+        sealed_upload(total=total, refused=refused) for total, refused in ((500, 0), (40, 0), (30, 2))
+    )
+    assert store.commit([first], TODAY, SHARD) == [COUNTED]
+    mixed, both = joined(more, first), joined(other, first)
     assert store.commit([mixed, both, mixed], TODAY, OTHER) == [COUNTED] * 3
     assert store.commit([both, joined(both, mixed)], YESTERDAY, SHARD) == [COUNTED] * 2
-    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows + other.rows + more.rows))
-    assert store.sealed(THEME) == Sealed(3, 9, 30, 2 + 6)  # those that were counted before hide nobody
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, first.rows + other.rows + more.rows))
+    assert store.sealed(THEME) == Sealed(3, 9, 30, 2 + 6)  # rows that were counted before hide nobody
 
 
 def joined(*uploads: Upload) -> Upload:
     """One upload of the rows of several; it has the total of the first."""
-    sealings = [one.sealing for one in uploads if one.sealing is not None]
-    ids = tuple(name for one in sealings for name in one.ids)
-    return replace(uploads[0], rows=b"".join(one.rows for one in uploads), sealing=sealings[0]._replace(ids=ids))
+    sealings = [sent.sealing for sent in uploads if sent.sealing is not None]
+    ids = tuple(name for sent in sealings for name in sent.ids)
+    return replace(uploads[0], rows=b"".join(sent.rows for sent in uploads), sealing=sealings[0]._replace(ids=ids))
 
 
 def test_sealed_batch_that_no_longer_opens_is_known_by_one_of_its_rows(store: Store) -> None:
-    one, never = sealed_upload(refused=1), sealed_upload(rows=b"")
-    assert one.sealing is not None
+    first, never = sealed_upload(refused=1), sealed_upload(rows=b"")
+    assert first.sealing is not None
     strange = tuple(bytes([number]) * 16 for number in range(9))
     none, lost = (
-        replace(one, rows=b"", sealing=Sealing(ids, 500, 9)) for ids in ((*strange, *one.sealing.ids), strange)
+        replace(first, rows=b"", sealing=Sealing(ids, 500, 9)) for ids in ((*strange, *first.sealing.ids), strange)
     )
     assert store.commit([none], TODAY, SHARD) == [EMPTY]
-    assert store.commit([none, one, none, lost, never], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, EMPTY, EMPTY]
+    assert store.commit([none, first, none, lost, never], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, EMPTY, EMPTY]
     assert store.commit([none, lost], TODAY, OTHER) == [COUNTED, EMPTY]
     store.definitions.disable("theme", None, TODAY)
-    assert store.commit([none, one, lost, sealed_upload()], TODAY, SHARD) == [COUNTED, COUNTED, DISABLED, DISABLED]
-    assert store.commit([joined(one, sealed_upload())], TODAY, SHARD) == [DISABLED]  # some of it was never counted
+    assert store.commit([none, first, lost, sealed_upload()], TODAY, SHARD) == [COUNTED, COUNTED, DISABLED, DISABLED]
+    assert store.commit([joined(first, sealed_upload())], TODAY, SHARD) == [DISABLED]  # some of it was never counted
     assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)
 
 
 def test_batch_under_the_id_of_a_sealed_row_keeps_neither_from_counting(store: Store) -> None:
-    one, other = sealed_upload(), sealed_upload()
-    assert one.sealing is not None
+    first, other = sealed_upload(), sealed_upload()
+    assert first.sealing is not None
     assert other.sealing is not None
-    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, COUNTED]
+    assert store.commit([first, upload(name=first.sealing.ids[0])], TODAY, SHARD) == [COUNTED, COUNTED]
     assert store.commit([upload(name=other.sealing.ids[0]), other], TODAY, SHARD) == [COUNTED, COUNTED]
     assert (store.tally(THEME).total, store.sealed(THEME)) == (4 * 3, Sealed(2, 6, 500, 0))
 

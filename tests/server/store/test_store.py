@@ -1,4 +1,4 @@
-"""The database: what was counted is there again, by metric version, day and shard, and so it stays."""
+"""The database returns the counts by metric version, day and shard, also after reopening."""
 
 import sqlite3
 from contextlib import closing
@@ -99,30 +99,30 @@ def test_commit_on_a_full_disk_fails_and_succeeds_when_there_is_room(store: Stor
 
 
 def test_commit_on_a_locked_database_fails_and_succeeds_later(store: Store, tmp_path: Path) -> None:
-    one = upload()
+    first = upload()
     with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="locked"):
-            store.commit([one], TODAY, SHARD)
+            store.commit([first], TODAY, SHARD)
         assert store.tally(THEME).total == 0  # readers go on
-    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    assert store.commit([first], TODAY, SHARD) == [COUNTED]
     assert store.tally(THEME).total == 3
 
 
-def test_nothing_finer_than_a_day_is_kept(store: Store, tmp_path: Path) -> None:
+def test_database_keeps_no_time_finer_than_a_day(store: Store, tmp_path: Path) -> None:
     store.commit([upload()], TODAY, SHARD)
     days = "SELECT day FROM batches UNION SELECT day FROM batch_days UNION SELECT day FROM tallies"
     assert execute(url_of(tmp_path), days) == [("2026-11-20",)]
 
 
-def test_versions_live_side_by_side(store: Store) -> None:
+def test_versions_of_a_metric_are_counted_separately(store: Store) -> None:
     newer = parse_metrics(
         '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark", "b"]\nepsilon = 2.0\n'
     )["theme"]
     store.register([newer])
     store.commit([upload(), upload(newer, rows_of(newer, 5))], TODAY, SHARD)
     assert store.definitions.versions("theme") == sorted([THEME.version, newer.version])
-    assert [store.definitions.read("theme", one.version) for one in (newer, THEME)] == [newer, THEME]
+    assert [store.definitions.read("theme", metric.version) for metric in (newer, THEME)] == [newer, THEME]
     assert (store.tally(THEME).total, store.tally(newer).total) == (3, 5)
     assert store.definitions.versions("nothing") == []
     assert store.definitions.read("mobile", THEME.version) is None
@@ -130,10 +130,10 @@ def test_versions_live_side_by_side(store: Store) -> None:
 
 def test_registering_a_version_again_updates_its_labels(store: Store) -> None:
     text = '[metrics.version]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\ncandidates = ["3.0"]\n'
-    asked = parse_metrics(text)["version"]
-    assert (asked.version, asked.labels) == (VERSION.version, ("3.0",))
-    store.register([asked])
-    assert store.definitions.read("version", VERSION.version) == asked
+    metric = parse_metrics(text)["version"]
+    assert (metric.version, metric.labels) == (VERSION.version, ("3.0",))
+    store.register([metric])
+    assert store.definitions.read("version", VERSION.version) == metric
 
 
 def test_disabled_version_is_refused_from_the_next_commit_on(store: Store, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_condition_of_postgresql_is_what_its_server_says(postgresql_url: str) ->
     assert 0 < at_first <= size <= 2 * at_first
 
 
-def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
+def test_store_waits_five_seconds_for_another_writer(tmp_path: Path) -> None:
     Store(url_of(tmp_path)).close()
     waits: list[object] = []
 
@@ -206,7 +206,7 @@ def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
     assert (set(waits), len(waits) >= 2) == ({5000}, True)
 
 
-def test_every_writing_transaction_begins_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_writing_transaction_begins_immediate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
     begun: list[list[str]] = []
 
@@ -239,6 +239,10 @@ def test_every_writing_transaction_begins_as_one(tmp_path: Path, monkeypatch: py
         store.tokens.note_uses([token.digest], TODAY)
         store.tokens.rotate(token.digest, fresh, TODAY)
         assert [store.tokens.delete(fresh.digest) for _ in range(2)] == [True, False]
-    written = [one for one in begun if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in one)]
+    written = [
+        transaction
+        for transaction in begun
+        if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in transaction)
+    ]
     assert len(written) >= 12
-    assert {one[0] for one in written} == {"BEGIN IMMEDIATE"}
+    assert {transaction[0] for transaction in written} == {"BEGIN IMMEDIATE"}

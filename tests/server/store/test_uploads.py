@@ -30,19 +30,19 @@ SHARD = b"s" * 16
 
 
 def test_retry_is_acknowledged_and_counts_nothing(store: Store) -> None:
-    one = upload()
-    assert store.commit([one], TODAY, SHARD) == [COUNTED]
-    assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
-    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
+    first = upload()
+    assert store.commit([first], TODAY, SHARD) == [COUNTED]
+    assert store.commit([first], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, first.rows))
 
 
 def test_id_counts_once_whatever_comes_under_it_later(store: Store) -> None:
     store.register([LAYOUT])
-    one = upload()
-    other_rows = upload(rows=one.rows + one.rows, name=one.batch)
-    other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
-    other_stratum = upload(LAYOUT, one.rows, one.batch, stratum=1)
-    assert store.commit([one, other_rows, one, other_metric, other_stratum], TODAY, SHARD) == [COUNTED] * 5
+    first = upload()
+    other_rows = upload(rows=first.rows + first.rows, name=first.batch)
+    other_metric = upload(MOBILE, rows=first.rows, name=first.batch)
+    other_stratum = upload(LAYOUT, first.rows, first.batch, stratum=1)
+    assert store.commit([first, other_rows, first, other_metric, other_stratum], TODAY, SHARD) == [COUNTED] * 5
     assert store.commit([other_rows, other_stratum], TODAY + timedelta(days=1), SHARD) == [COUNTED] * 2
     assert store.tally(LAYOUT).total == 0
     assert store.tally(THEME).total == 3
@@ -69,7 +69,7 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
 
 
 def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else another could write between the look and the write, and what was looked at would be stale."""
+    """Otherwise another process could write between the read and the write, and the read would be stale."""
     interrupted: list[bool] = []
     with closing(Store(url_of(tmp_path), lock_wait=0.01)) as other:
 
@@ -91,7 +91,7 @@ def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
     parts = {place: rows_of(LAYOUT, 10 + place, bytes([place]), "tabs") for place in (0, 1, 5)}
     uploads = [upload(LAYOUT, rows, stratum=place) for place, rows in parts.items() for _ in range(2)]
     for day in (TODAY, TODAY + timedelta(days=1)):
-        fresh = [upload(LAYOUT, one.rows, stratum=one.stratum) for one in uploads]
+        fresh = [upload(LAYOUT, sent.rows, stratum=sent.stratum) for sent in uploads]
         for group in (fresh[:3], fresh[3:]):
             assert store.commit(group, day, SHARD) == [COUNTED] * 3
     for place, rows in parts.items():
@@ -117,7 +117,7 @@ def test_history_of_strata_has_their_days_alone(store: Store) -> None:
     assert store.reports_by_day(LAYOUT, (1,)) == {days[1]: 3}
 
 
-def test_many_ids_at_once(store: Store) -> None:
+def test_commit_of_many_batch_ids_counts_each_once(store: Store) -> None:
     """A group is looked up in one statement, however large it may be configured."""
     uploads = [upload(rows=b"\x00") for _ in range(3000)]
     assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000

@@ -94,7 +94,7 @@ def test_count_takes_the_bits_that_the_largest_of_its_block_needs() -> None:
         assert from_bytes([stored]).tolist() == block(*counts).tolist(), counts
 
 
-def test_a_block_of_a_length_that_none_has_is_called_damaged() -> None:
+def test_block_of_an_impossible_length_is_reported_as_damaged() -> None:
     for length in (0, 1, 15, 17, 48, 2048):
         with pytest.raises(DitherError, match=f"a stored sum has {length} bytes, so it is damaged"):
             from_bytes([bytes(length)])

@@ -27,7 +27,7 @@ from dither_shared import (
 )
 
 
-def test_a_tally_of_nothing_is_zero_and_neutral() -> None:
+def test_tally_of_no_rows_is_zero_and_neutral() -> None:
     mechanism = RandomizedResponse.calibrate(300, 1.0)
     assert mechanism.row_bytes == 2
     rows = b"".join(number.to_bytes(2, "big") for number in (0, 1, 1, 299))
@@ -73,7 +73,7 @@ def test_batch_with_one_bad_row_counts_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 256, 257])
-def test_row_alone_is_held_to_the_rules_of_many(size: int) -> None:
+def test_single_row_is_checked_like_many_rows(size: int) -> None:
     """One report a body is what devices send, so a single row has a reader of its own."""
     mechanisms = (
         RandomizedResponse.calibrate(size, 1.0),
@@ -102,7 +102,7 @@ def test_row_alone_is_held_to_the_rules_of_many(size: int) -> None:
 
 
 def naive(mechanism: Mechanism, rows: bytes) -> Tally:
-    """What the wire's own reader makes of each row, one by one."""
+    """Return the tally by reading each row on its own with the wire's reader."""
     tally = Tally.zero(mechanism)
     for start in range(0, len(rows), mechanism.row_bytes):
         report = Report.decode(rows[start : start + mechanism.row_bytes], mechanism)

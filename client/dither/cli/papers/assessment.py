@@ -165,7 +165,7 @@ def _risks(about: AppTelemetry) -> list[Fact]:
         *about.sent()[2:-1],
         say(
             "False reports can move the published shares. They reveal nothing about anyone.",
-            "tests/server/analysis/test_poisoning.py::test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much",
+            "tests/server/analysis/test_poisoning.py::test_stated_gain_of_one_forged_report_is_reached_and_never_exceeded",
         ),
         _thief(about),
         *([_RELAY_ALONE] if about.sealed else []),

@@ -37,20 +37,20 @@ def exact_delta(
     have any values each or, if pairs are given, all the same.
     """
     values, total = range(len(table)), sum(table[0]) ** reports
-    found = Fraction(0)
+    delta = Fraction(0)
     mine = combinations_with_replacement(values, own)
     wanted = [*(permutations(mine, 2) if pairs is None else (((one,) * own, (two,) * own) for one, two in pairs))]
     for others in combinations_with_replacement(values, reports - own):
         seen = _with_reports({(0,) * len(table[0]): 1}, [table[value] for value in others])
-        told = {each for pair in wanted for each in pair}
-        after = {held: _with_reports(seen, [table[value] for value in held]) for held in told}
+        compared = {each for pair in wanted for each in pair}
+        after = {held: _with_reports(seen, [table[value] for value in held]) for held in compared}
         for one, two in wanted:
             excess = sum(
                 max(0, chance * odds.denominator - after[two][counts] * odds.numerator)
                 for counts, chance in after[one].items()
             )
-            found = max(found, Fraction(excess, odds.denominator * total))
-    return found
+            delta = max(delta, Fraction(excess, odds.denominator * total))
+    return delta
 
 
 def _with_reports(seen: Counts, laws: Iterable[Sequence[int]]) -> Counts:

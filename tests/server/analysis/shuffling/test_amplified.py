@@ -10,20 +10,20 @@ from dither_shared import MECHANISMS, Mechanism, ParameterError
 @each(lambda: MECHANISMS)
 def test_every_mechanism_has_bounds_or_a_reason(name: str) -> None:
     mechanism = usual(name)
-    found = amplified(mechanism, 100, 1e-3)
-    assert found.local == mechanism.epsilon
+    bounds = amplified(mechanism, 100, 1e-3)
+    assert bounds.local == mechanism.epsilon
     if mechanism.memoised or mechanism.delta:
-        assert found == Amplified(100, 1e-3, mechanism.epsilon, reason=found.reason)
-        assert found.best == found.local
-        assert found.reason
-        assert ("permanent" in found.reason) == (mechanism.memoised)
-        assert [*found.after(3)] == pytest.approx([3 * found.local, 0.0])  # losses add, and there is no δ
+        assert bounds == Amplified(100, 1e-3, mechanism.epsilon, reason=bounds.reason)
+        assert bounds.best == bounds.local
+        assert bounds.reason
+        assert ("permanent" in bounds.reason) == (mechanism.memoised)
+        assert [*bounds.after(3)] == pytest.approx([3 * bounds.local, 0.0])  # losses add, and there is no δ
     else:
-        assert found.reason is None
-        assert found.generic == generic_epsilon(mechanism.epsilon, 100, 1e-3)
-        assert found.generic < found.local
-        assert (found.blanket is None) == (mechanism.two_level is None and finite_law(mechanism) is None)
-        assert found.best == min(found.generic, found.blanket or found.generic)
+        assert bounds.reason is None
+        assert bounds.generic == generic_epsilon(mechanism.epsilon, 100, 1e-3)
+        assert bounds.generic < bounds.local
+        assert (bounds.blanket is None) == (mechanism.two_level is None and finite_law(mechanism) is None)
+        assert bounds.best == min(bounds.generic, bounds.blanket or bounds.generic)
     if "permanent_epsilon" in mechanism.keys:  # a permanent draw is not hidden by others
         lasting = amplified(usual(name, permanent_epsilon=2.0), 10**6, 1e-6)
         assert (lasting.generic, lasting.blanket, lasting.best) == (None, None, lasting.local)
@@ -32,10 +32,10 @@ def test_every_mechanism_has_bounds_or_a_reason(name: str) -> None:
 
 def test_a_bound_is_never_above_the_loss_of_one_report() -> None:
     for reports in (1, 2, 10):
-        found = amplified(usual("randomized-response"), reports, 1e-12)
-        assert found.best <= found.local
-        assert found.generic is not None
-        assert found.generic <= found.local
+        bounds = amplified(usual("randomized-response"), reports, 1e-12)
+        assert bounds.best <= bounds.local
+        assert bounds.generic is not None
+        assert bounds.generic <= bounds.local
     assert amplified(usual("randomized-response"), 1, 1e-12).best == pytest.approx(1, abs=1e-4)
 
 
@@ -49,7 +49,7 @@ def test_forged_reports_hide_nobody() -> None:
 
 
 @pytest.mark.parametrize("name", ["randomized-response", pytest.param("discrete-laplace", marks=pytest.mark.slow)])
-def test_reports_of_one_device_tell_more_than_as_many_batches(name: str) -> None:
+def test_reports_of_one_device_in_one_batch_cost_more_than_in_separate_batches(name: str) -> None:
     """At the same δ: their ε is more than the sum, and never more than what they tell by themselves.
 
     Slow for a law of more than two levels, whose pairs of values are looked at ten times.
@@ -58,13 +58,13 @@ def test_reports_of_one_device_tell_more_than_as_many_batches(name: str) -> None
     one = amplified(mechanism, 10_000, 1e-6)
     few = [amplified(mechanism, 10_000, 1e-6, own=own) for own in (1, 2, 4)]
     assert few[0] == one
-    for found in few[1:]:
-        assert found.own * one.best < found.best < 2.5 * found.own * one.best
-        assert found.after(1) == (found.best, 1e-6)
-        assert found.unshuffled == found.own * one.local
-        loss = found.best / found.own
+    for bounds in few[1:]:
+        assert bounds.own * one.best < bounds.best < 2.5 * bounds.own * one.best
+        assert bounds.after(1) == (bounds.best, 1e-6)
+        assert bounds.unshuffled == bounds.own * one.local
+        loss = bounds.best / bounds.own
         single = min(generic_delta(mechanism.epsilon, 10_000, loss), _blanket(mechanism, loss))
-        assert group_delta(single, loss, found.own) <= 1e-6 * (1 + 1e-9)
+        assert group_delta(single, loss, bounds.own) <= 1e-6 * (1 + 1e-9)
     assert few[2].after(3)[0] == pytest.approx(3 * few[2].best)
     lost = amplified(mechanism, 5, 1e-6, own=1_000)
     assert lost.after(1) == (lost.unshuffled, 0.0) == (1000 * one.local, 0.0)
@@ -79,11 +79,11 @@ def _blanket(mechanism: Mechanism, loss: float) -> float:
 
 
 def test_batches_compose_and_delta_adds() -> None:
-    found = amplified(usual("randomized-response"), 10_000, 1e-6)
-    assert found.after(1) == (found.best, 1e-6)
-    few, many = found.after(2), found.after(365)
-    assert [*few] == pytest.approx([2 * found.best, 2e-6])
-    assert many[0] < 0.5 * 365 * found.best
+    bounds = amplified(usual("randomized-response"), 10_000, 1e-6)
+    assert bounds.after(1) == (bounds.best, 1e-6)
+    few, many = bounds.after(2), bounds.after(365)
+    assert [*few] == pytest.approx([2 * bounds.best, 2e-6])
+    assert many[0] < 0.5 * 365 * bounds.best
     assert many[1] == pytest.approx(366e-6)
     with pytest.raises(ParameterError, match="delta"):
-        found.after(10**6)
+        bounds.after(10**6)

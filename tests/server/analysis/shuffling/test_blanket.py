@@ -31,21 +31,21 @@ def law_of(name: str, size: int, epsilon: float) -> TwoLevel:
 def cases(epsilon: float) -> list[Case]:
     """Return small mechanisms, their values and numbers of reports."""
     exact, odds = Fraction(epsilon), Fraction(math.exp(epsilon))
-    found: list[Case] = [
+    listed: list[Case] = [
         (built("randomized-response", k, epsilon), range(k), reports, FIRST_TWO)
         for k, reports in ((2, (1, 2, 3, 5, 7)), (3, (2, 4, 6)), (4, (3, 4)), (5, (4,)))
     ]
     halves = SubsetSelection(size=4, subset=2, inside=OwnedChannel.at(exact, 2, 4).inside)
     plane = ProjectiveGeometry(size=7, order=2, inside=OwnedChannel.at(exact, 3, 7).inside)
-    found += [(halves, range(4), (2, 3, 4), FIRST_TWO), (plane, range(7), (2, 3, 4), FIRST_TWO)]
+    listed += [(halves, range(4), (2, 3, 4), FIRST_TWO), (plane, range(7), (2, 3, 4), FIRST_TWO)]
     hashed = [LocalHashing(size=3, symbols=g, truth=odds / (odds + g - 1)) for g in (2, 3)]
-    found += [(mechanism, range(3), (2, 3, 4), None) for mechanism in hashed]
-    found += [(built("hadamard-response", 3, epsilon), range(3), (2, 4), None)]
-    found += [(built(name, 3, epsilon), range(3), (2, 3, 4), None) for name in ("optimized-unary", "symmetric-unary")]
-    found += [(built("set-response", 2, epsilon, window=window), range(4), (2, 3), None) for window in (1, 2)]
-    found += [(built("set-response", 3, epsilon, window=2), (0, 7, 5), (2, 3), None)]
-    found += [(built("privset", 3, epsilon, at_most=1), (0, 1, 2, 4), (2, 3), None)]
-    return found
+    listed += [(mechanism, range(3), (2, 3, 4), None) for mechanism in hashed]
+    listed += [(built("hadamard-response", 3, epsilon), range(3), (2, 4), None)]
+    listed += [(built(name, 3, epsilon), range(3), (2, 3, 4), None) for name in ("optimized-unary", "symmetric-unary")]
+    listed += [(built("set-response", 2, epsilon, window=window), range(4), (2, 3), None) for window in (1, 2)]
+    listed += [(built("set-response", 3, epsilon, window=2), (0, 7, 5), (2, 3), None)]
+    listed += [(built("privset", 3, epsilon, at_most=1), (0, 1, 2, 4), (2, 3), None)]
+    return listed
 
 
 ENUMERATED = [
@@ -59,7 +59,7 @@ ENUMERATED = [
 @pytest.mark.parametrize(
     ("mechanism", "values", "reports", "pairs"), ENUMERATED, ids=lambda part: getattr(part, "name", "")
 )
-def test_no_bound_is_below_the_truth(
+def test_no_shuffling_bound_is_below_the_exact_delta(
     mechanism: Mechanism, values: Sequence[Item], reports: tuple[int, ...], pairs: list[tuple[int, int]] | None
 ) -> None:
     """By enumeration of all values that the others may hold."""
@@ -78,7 +78,7 @@ def test_no_bound_is_below_the_truth(
     [("randomized-response", 2, (2, 3, 5, 8)), ("randomized-response", 3, (3, 5)), ("hadamard-response", 3, (3, 4))],
 )
 @pytest.mark.parametrize("own", [2, 3])
-def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
+def test_no_bound_for_several_reports_of_one_device_is_below_the_exact_delta(
     name: str, size: int, counts: tuple[int, ...], own: int
 ) -> None:
     """All that they and the others may hold."""
@@ -95,7 +95,7 @@ def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
 
 
 @pytest.mark.parametrize(("size", "reports"), [(2, 2), (3, 2), (4, 3)])
-def test_the_blanket_of_randomized_response_is_often_the_truth(size: int, reports: int) -> None:
+def test_blanket_of_randomized_response_is_often_exact(size: int, reports: int) -> None:
     coin = built("randomized-response", size, 1.0)
     truth = exact_delta(table_of(coin, range(size)), reports, Fraction(math.exp(0.1)), FIRST_TWO)
     assert coin.two_level
@@ -120,15 +120,15 @@ MORE = [
 
 
 @pytest.mark.parametrize("row", [*TABLE, *(pytest.param(row, marks=pytest.mark.slow) for row in MORE)], ids=str)
-def test_the_table_comes_out_to_its_last_digit(
+def test_published_table_of_bounds_is_reproduced_to_its_last_digit(
     row: tuple[int, float, float, float, float, float, float, float],
 ) -> None:
     reports, epsilon, delta, *expected = row
     laws = [law_of("randomized-response", size, epsilon) for size in (2, 10)]
     laws += [law_of("subset-selection", 100, epsilon), law_of("projective-geometry", 1024, epsilon)]
-    found = [generic_epsilon(epsilon, reports, delta), *(blanket_epsilon(law, reports, delta) for law in laws)]
+    epsilons = [generic_epsilon(epsilon, reports, delta), *(blanket_epsilon(law, reports, delta) for law in laws)]
     digits = 3 if reports < 10**9 else 2
-    assert [float(f"{each:.{digits}g}") for each in found] == expected
+    assert [float(f"{each:.{digits}g}") for each in epsilons] == expected
 
 
 def summed(law: TwoLevel, reports: int, after: float) -> float:
@@ -179,11 +179,11 @@ def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int
 def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(name: str, reports: int) -> None:
     for epsilon in (0.1, 8.0):
         law, most = law_of(name, 10, epsilon), built(name, 10, epsilon).epsilon
-        found = [blanket_epsilon(law, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
-        assert most * (1 + 1e-12) >= found[0] >= found[1] >= found[2] >= 0
-        for loss, delta in zip(found, (1e-12, 1e-6, 1e-3), strict=True):
+        epsilons = [blanket_epsilon(law, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
+        assert most * (1 + 1e-12) >= epsilons[0] >= epsilons[1] >= epsilons[2] >= 0
+        for loss, delta in zip(epsilons, (1e-12, 1e-6, 1e-3), strict=True):
             assert loss >= most or blanket_delta(law, reports, loss) <= delta
-        assert blanket_epsilon(law, 10 * reports, 1e-6) <= found[1]
+        assert blanket_epsilon(law, 10 * reports, 1e-6) <= epsilons[1]
     assert blanket_delta(law, reports, most + 1e-9) == 0
 
 

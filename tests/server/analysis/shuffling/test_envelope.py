@@ -30,7 +30,7 @@ def law_of(mechanism: Mechanism) -> FiniteLaw:
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
-def test_no_bound_of_a_number_is_below_the_truth(name: str, epsilon: float) -> None:
+def test_no_bound_for_a_number_is_below_the_exact_delta(name: str, epsilon: float) -> None:
     """By enumeration of all values that the others may hold, and of all pairs."""
     for resolution, counts in ((1, (1, 2, 4, 6)), (2, (2, 4)), (3, (2, 3))):
         mechanism = numeric(name, epsilon, resolution=resolution)
@@ -43,7 +43,7 @@ def test_no_bound_of_a_number_is_below_the_truth(name: str, epsilon: float) -> N
 
 
 @pytest.mark.parametrize(("name", "size"), [("randomized-response", 3), ("hadamard-response", 3)])
-def test_no_bound_of_a_listed_answer_is_below_the_truth(name: str, size: int) -> None:
+def test_no_bound_for_a_listed_answer_is_below_the_exact_delta(name: str, size: int) -> None:
     for epsilon in (0.5, 2.0):
         mechanism = listed(name, size, epsilon)
         table = table_of(mechanism, range(size))
@@ -68,7 +68,7 @@ def test_the_bound_of_a_law_of_two_levels_is_that_of_its_blanket(mechanism: Mech
 
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
 @pytest.mark.parametrize("after", [0.0, 0.3, 0.9])
-def test_one_law_is_above_every_pair_in_convex_order(name: str, after: float) -> None:
+def test_envelope_law_dominates_every_pair_in_convex_order(name: str, after: float) -> None:
     mechanism = numeric(name, 1.0, resolution=4)
     law, more = law_of(mechanism), math.exp(after)
     steps = law.steps(after)
@@ -87,8 +87,8 @@ def test_one_law_is_above_every_pair_in_convex_order(name: str, after: float) ->
 @pytest.mark.parametrize("name", ["discrete-laplace", "exponential"])
 def test_a_number_is_hidden_better_than_by_a_bound_for_any_law(name: str) -> None:
     mechanism = numeric(name, 1.0, resolution=8)
-    found = amplified(mechanism, 1000, 1e-6)
-    assert found.blanket == found.best < generic_epsilon(mechanism.epsilon, 1000, 1e-6)
+    bounds = amplified(mechanism, 1000, 1e-6)
+    assert bounds.blanket == bounds.best < generic_epsilon(mechanism.epsilon, 1000, 1e-6)
     assert blanket_delta(law_of(mechanism), 1000, mechanism.epsilon) <= 1e-12
     alone = blanket_delta(law_of(mechanism), 1, 0.5)
     truth = exact_delta(table_of(mechanism, range(9)), 1, Fraction(math.exp(0.5)))
@@ -96,7 +96,7 @@ def test_a_number_is_hidden_better_than_by_a_bound_for_any_law(name: str) -> Non
     assert alone == pytest.approx(float(truth), rel=1e-3)
 
 
-def test_laws_that_are_too_large_or_no_symbols_have_no_blanket() -> None:
+def test_laws_that_are_too_large_or_without_symbols_have_no_blanket() -> None:
     assert finite_law(numeric("discrete-laplace", 1.0, resolution=128))
     assert finite_law(numeric("dithered-response", 6.0)) is None
     assert finite_law(listed("optimized-unary", 8, 1.0)) is None

@@ -33,8 +33,8 @@ def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
 def test_the_bound_is_that_of_the_tokens_and_never_below(reports: int, epsilon: float) -> None:
     for part in (0.0, 0.03, 0.3, 0.9):
         truth = tokens(Fraction(math.exp(epsilon)), reports, Fraction(math.exp(part * epsilon)))
-        found = generic_delta(epsilon, reports, part * epsilon)
-        assert truth <= found <= float(truth) * (1 + 3e-6) + 1e-20
+        computed = generic_delta(epsilon, reports, part * epsilon)
+        assert truth <= computed <= float(truth) * (1 + 3e-6) + 1e-20
 
 
 @pytest.mark.parametrize(("others", "epsilon"), [(5, 1.0), (300, 2.0), (2000, 6.0)])
@@ -56,15 +56,15 @@ def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsi
 
 @pytest.mark.parametrize("reports", [1, 2, 1000, 10**10])
 @pytest.mark.parametrize("epsilon", [0.1, 8.0, 25.0])
-def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
+def test_every_batch_size_has_a_generic_bound(reports: int, epsilon: float) -> None:
     assert generic_delta(epsilon, reports, epsilon) == 0
-    found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
-    assert epsilon >= found[0] >= found[1] >= found[2] >= 0
-    for after, delta in zip(found, (1e-12, 1e-6, 1e-3), strict=True):
+    computed = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
+    assert epsilon >= computed[0] >= computed[1] >= computed[2] >= 0
+    for after, delta in zip(computed, (1e-12, 1e-6, 1e-3), strict=True):
         assert after == epsilon or generic_delta(epsilon, reports, after) <= delta
 
 
-def test_the_range_is_cut_into_few_blocks() -> None:
+def test_generic_bound_cuts_the_range_into_few_blocks() -> None:
     for reports in (2, 1000, 10**5, 10**10):
         for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
             blocks = clone_blocks(reports - 1, epsilon)
@@ -73,7 +73,7 @@ def test_the_range_is_cut_into_few_blocks() -> None:
 
 
 @pytest.mark.parametrize("power", [-1, -5, -9])
-def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
+def test_search_for_epsilon_takes_few_steps_wherever_it_begins(power: int) -> None:
     for guess in (1e-12, 10.0**power, 0.9):
         tried: list[float] = []
 
@@ -81,9 +81,9 @@ def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
             tried.append(epsilon)
             return math.exp(-20 * epsilon / 10.0**power)
 
-        found = least_epsilon(delta_of, 1.0, math.exp(-20), guess)
-        assert 10.0**power <= found <= 10.0**power * (1 + 2e-5)
-        assert found in tried
+        computed = least_epsilon(delta_of, 1.0, math.exp(-20), guess)
+        assert 10.0**power <= computed <= 10.0**power * (1 + 2e-5)
+        assert computed in tried
         assert len(tried) < 70
 
 
@@ -109,24 +109,24 @@ def test_generic_bound_of_impossible_numbers_is_refused(epsilon: float, reports:
 def test_a_sum_of_coins_is_binomial_far_out_in_its_tail(count: int, far: float) -> None:
     steps = StepLaw(np.array([0.0, 1.0]), np.array([0.7, 0.3]))
     centre = min(0.95, 0.3 + far * math.sqrt(0.21 / count))
-    found = steps.sum_of(count, steps.tilt_to(centre))
+    computed = steps.sum_of(count, steps.tilt_to(centre))
     place = round(centre * count)
-    mass = found.masses[found.places == place][0]
+    mass = computed.masses[computed.places == place][0]
     known = binom.logpmf(place, count, 0.3)
-    assert found.log_scale - found.tilt * place + math.log(mass) == pytest.approx(known, abs=1e-7)
-    assert found.masses.sum() == pytest.approx(1, abs=1e-6)
+    assert computed.log_scale - computed.tilt * place + math.log(mass) == pytest.approx(known, abs=1e-7)
+    assert computed.masses.sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_what_is_said_to_be_wrong_covers_a_billion_steps() -> None:
+def test_stated_rounding_error_covers_a_billion_steps() -> None:
     """Steps of ±1 have but even sums, so every odd one is an error; a float's phase turns a billion times there."""
     steps = StepLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
-    found = steps.sum_of(10**9, 0.0)
-    odd = found.masses[found.places % 2 == 1]
+    computed = steps.sum_of(10**9, 0.0)
+    odd = computed.masses[computed.places % 2 == 1]
     assert len(odd) > 10**5
-    assert odd.max() <= found.wrong < 1e-3 * found.masses.max()
+    assert odd.max() <= computed.wrong < 1e-3 * computed.masses.max()
 
 
-def test_the_tilt_leads_to_the_mean_that_is_asked_for() -> None:
+def test_tilted_law_has_the_requested_mean() -> None:
     steps = StepLaw(np.array([-3.0, 0.0, 2.0]), np.array([0.5, 0.4, 0.1]))
     for mean in (-2.5, -1.3, 0.0, 1.9):
         assert steps.moments(steps.tilt_to(mean))[0] == pytest.approx(mean, abs=1e-6)

@@ -24,7 +24,7 @@ mixed = {{epsilon = {mixed}, least = {least}}}
 """
 
 
-def test_a_batch_keeps_what_its_bound_says_and_no_more() -> None:
+def test_batch_keeps_the_promise_that_its_bound_proves_and_no_stronger_one() -> None:
     mechanism = choose(10, 2.0)
     best = amplified(mechanism, 1000, 1e-6).best
     assert keeps(mechanism, best * 1.0001, 1000, 1e-6)
@@ -33,7 +33,7 @@ def test_a_batch_keeps_what_its_bound_says_and_no_more() -> None:
     assert keeps(mechanism, mechanism.epsilon, 1, 1e-6)
 
 
-def test_what_is_kept_is_never_less_than_the_truth() -> None:
+def test_promise_below_the_exact_delta_is_not_accepted() -> None:
     """By enumeration of all that five others may hold."""
     for epsilon in (0.5, 1.0, 2.0):
         coin = RandomizedResponse.calibrate(2, epsilon)
@@ -43,7 +43,7 @@ def test_what_is_kept_is_never_less_than_the_truth() -> None:
 
 
 @pytest.mark.parametrize("name", ["discrete-laplace", "dithered-response"])
-def test_numbers_are_kept_too(name: str) -> None:
+def test_batches_of_numbers_keep_their_promise(name: str) -> None:
     mechanism = MECHANISMS[name].configure(None, {"epsilon": 2.0} | ({"resolution": 16} if name[1] == "i" else {}))
     assert keeps(mechanism, 1.0, 2000, 1e-6)
     assert not keeps(mechanism, 0.05, 2000, 1e-6)

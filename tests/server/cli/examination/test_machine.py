@@ -1,4 +1,4 @@
-"""What the doctor finds of disks, clocks and what comes from the field."""
+"""What the doctor reports about disks, clocks and the reports of devices."""
 
 import shutil
 import tempfile
@@ -65,7 +65,7 @@ def test_measuring_fsync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monk
     when = tmp_path.stat().st_mtime_ns
     seconds = fsync_times(tmp_path)
     assert len(seconds) == 20
-    assert all(one > 0 for one in seconds)
+    assert all(duration > 0 for duration in seconds)
     assert list(tmp_path.iterdir()) == []
     assert tmp_path.stat().st_mtime_ns == when
     assert file_system_of(tmp_path) != ""
@@ -112,15 +112,15 @@ def test_reports_refusals_and_unknown_versions_are_named(store: Store) -> None:
         },
         SHARD,
     )
-    told = levels(in_field(store, TODAY, 0.05))
-    assert "1,782 batches (version-conflict 1,779, malformed 3) in the last 7 days" in told[1][0]
+    findings = levels(in_field(store, TODAY, 0.05))
+    assert "1,782 batches (version-conflict 1,779, malformed 3) in the last 7 days" in findings[1][0]
     store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 1}, SHARD)
     among = [text for text, _ in levels(in_field(store, TODAY, 0.05), "refused")]
     assert among == [
         "1,782 batches (version-conflict 1,779, malformed 3) and 1 sealed report that did not open in the last 7 "
         "days; see dither-server refusals"
     ]
-    assert (told[2][1], "has been registered since" in told[2][0]) == (Level.OK, True)
-    assert [level for _, level in told[3:]] == [Level.WARNING] * 5
-    assert told[3][0].startswith("apps send theme in version 0000000000000000, 100 batches")
-    assert told[-1][0].startswith(f"{96 + 95 + 94 + 93 + 7} batches more")
+    assert (findings[2][1], "has been registered since" in findings[2][0]) == (Level.OK, True)
+    assert [level for _, level in findings[3:]] == [Level.WARNING] * 5
+    assert findings[3][0].startswith("apps send theme in version 0000000000000000, 100 batches")
+    assert findings[-1][0].startswith(f"{96 + 95 + 94 + 93 + 7} batches more")

@@ -1,4 +1,4 @@
-"""What the doctor finds of a collector that runs, and of what is none."""
+"""What the doctor reports about a running collector, and about a server that is not one."""
 
 import http.server
 import json
@@ -73,7 +73,7 @@ def test_what_the_collector_sees_of_a_request_shows_how_proxies_are_set() -> Non
         assert bool(finding.advice) == (level is not Level.OK)
 
 
-def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> None:
+def test_doctor_asks_a_running_collector_for_its_counts_and_its_view_of_requests(tmp_path: Path) -> None:
     with running(tmp_path, "--log-level", "error") as (url, process):
         token, reader = draw_token(Role.ADMIN), draw_token(Role.READ)
         with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
@@ -116,7 +116,7 @@ def answering(
     headers: Mapping[str, str] = {},
     shown: str | None = None,
 ) -> Iterator[str]:
-    """Something on HTTP that is no collector; its URL. It is shown no token, but ``shown`` if it passes for one."""
+    """Yield the URL of an HTTP server that is not a collector. It gets no token, but ``shown`` if it passes for one."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -142,7 +142,7 @@ def answering(
     assert {None, shown}.issuperset(asked), "nobody but a collector is shown the token"
 
 
-def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Path) -> None:
+def test_doctor_names_a_server_that_is_not_a_collector_or_has_another_clock(tmp_path: Path) -> None:
     for status, body, headers, said in (
         (404, b"no", {}, "not a collector (404)"),
         (200, b"welcome", {}, "not a collector (200)"),
@@ -158,13 +158,13 @@ def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Pat
     assert [one.level for one in findings if one.about == "clock"] == [Level.PROBLEM]
 
 
-def test_nonsense_of_what_answers_ends_no_examination(tmp_path: Path) -> None:
+def test_nonsense_answers_do_not_end_the_examination(tmp_path: Path) -> None:
     for nonsense in ({}, {"seen": "x"}, {"seen": None}, {"seen": {"signs": None}}, {"seen": {"signs": [1, {}]}}):
         body = json.dumps({"status": "ok", **nonsense}).encode()
         for year in ("1", "0001", "9999", "9" * 30):
             headers = {"Date": f"Mon, 01 Jan {year} 00:00:00 +2300"}
             with answering(200, body, headers=headers, shown="Bearer secret") as url:
-                about = [one.about for one in of_running(Peer(url, "secret"), config(tmp_path), {})]
+                about = [finding.about for finding in of_running(Peer(url, "secret"), config(tmp_path), {})]
             assert about[0] == "collector"
             assert about[-1] == "proxies", nonsense
 

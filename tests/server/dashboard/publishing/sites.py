@@ -93,7 +93,7 @@ def answers_of(metric: Metric, count: int, seed: str) -> bytes:
 
 
 def fill(store: Store) -> None:
-    """Reports of four weeks, the last one unfinished; the theme is asked anew from the third on."""
+    """Reports of four weeks, the last one unfinished; the theme has a new version from the third week on."""
     store.register([*KINDS.values(), FORMER, GONE])
     for number in range(24):
         day = MONDAY + timedelta(days=number)

@@ -1,4 +1,4 @@
-"""Every channel tells the same numbers: JSON, NDJSON, CSV, Arrow, terminal, page, published tables and page."""
+"""Every channel shows the same numbers: JSON, NDJSON, CSV, Arrow, terminal, page, published tables and page."""
 
 import csv
 import io
@@ -55,7 +55,7 @@ def numbers_of(answer: dict[str, Any]) -> list[float | None]:
 
 
 @pytest.mark.parametrize("name", ["theme", "hostile", "mobile", "plugins", "start", "version", "both"])
-def test_every_channel_tells_the_same_numbers(name: str, client: FlaskClient, folder: Path, site: Path) -> None:
+def test_every_channel_shows_the_same_numbers(name: str, client: FlaskClient, folder: Path, site: Path) -> None:
     since = FIRST.get(name, MONDAY + timedelta(days=2))
     question, summary = f"since={since}&until={LAST}", summary_of(KINDS[name])
     url = f"/v1/metrics/{name}/estimate?{question}"

@@ -33,16 +33,16 @@ def require_valid(feed: ET.Element, base: str) -> None:
     assert feed.tag == f"{ATOM}feed"
     (author,) = feed.findall(f"{ATOM}author")
     assert text(author, "name")
-    ids = [text(one, "id") for one in (feed, *feed.findall(f"{ATOM}entry"))]
+    ids = [text(element, "id") for element in (feed, *feed.findall(f"{ATOM}entry"))]
     assert len(set(ids)) == len(ids)
-    for one in (feed, *feed.findall(f"{ATOM}entry")):
-        assert all(text(one, name) for name in TITLED)
-        assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text(one, "id"))
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", text(one, "updated"))
-        links = [link.attrib for link in one.findall(f"{ATOM}link") if link.attrib["rel"] == "alternate"]
+    for element in (feed, *feed.findall(f"{ATOM}entry")):
+        assert all(text(element, name) for name in TITLED)
+        assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text(element, "id"))
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", text(element, "updated"))
+        links = [link.attrib for link in element.findall(f"{ATOM}link") if link.attrib["rel"] == "alternate"]
         assert len(links) == 1
         assert links[0]["href"].startswith(base)
-    dates = [text(one, "updated") for one in feed.findall(f"{ATOM}entry")]
+    dates = [text(element, "updated") for element in feed.findall(f"{ATOM}entry")]
     assert dates == sorted(dates, reverse=True)
     assert text(feed, "updated") == dates[0]
 
@@ -60,7 +60,7 @@ def test_a_feed_is_valid_with_a_base_and_without(url: str, site: Path, tmp_path:
         assert (tmp_path / "site" / link.attrib["href"]).is_file()
 
 
-def test_feed_tells_weeks_versions_and_ends(site: Path) -> None:
+def test_feed_announces_weeks_versions_and_ends(site: Path) -> None:
     found = entries(feed_of(site))
     week = found["Which theme do people use? – week from 2026-09-21"]
     assert text(week, "updated") == "2026-09-28T00:00:00Z"
@@ -80,12 +80,12 @@ def test_an_entry_of_a_week_never_changes(url: str, tmp_path: Path) -> None:
         sunday = MONDAY + timedelta(days=27)
         store.commit([upload(KINDS["theme"], answers_of(KINDS["theme"], 9, "sunday"))], sunday, b"s" * 16)
     unchanged = published(url, tmp_path / "site", names=["theme"], until=LAST)
-    assert {title: ET.tostring(one) for title, one in entries(feed_of(unchanged)).items()} == {
-        title: ET.tostring(one) for title, one in before.items()
+    assert {title: ET.tostring(element) for title, element in entries(feed_of(unchanged)).items()} == {
+        title: ET.tostring(element) for title, element in before.items()
     }
     after = entries(feed_of(published(url, tmp_path / "site", names=["theme"], until=sunday)))
     assert after.keys() - before.keys() == {"Which theme do people use? – week from 2026-09-28"}
-    assert all(ET.tostring(after[title]) == ET.tostring(one) for title, one in before.items())
+    assert all(ET.tostring(after[title]) == ET.tostring(element) for title, element in before.items())
 
 
 def test_characters_that_xml_forbids_are_replaced() -> None:
@@ -94,14 +94,14 @@ def test_characters_that_xml_forbids_are_replaced() -> None:
     (entry,) = feed.findall(f"{ATOM}entry")
     assert text(entry, "title") == "<b>�"
     assert text(entry, "content") == "& � ]]>"
-    assert [one.attrib["href"] for one in entry.findall(f"{ATOM}link")] == ['https://example.org/a"b.html']
+    assert [element.attrib["href"] for element in entry.findall(f"{ATOM}link")] == ['https://example.org/a"b.html']
 
 
 def test_databases_have_ids_of_their_own_and_a_feed_is_bounded() -> None:
     changes = [Change(f"{n}", date(2026, 1, 1) + timedelta(days=n), "t", lambda: "", "p") for n in range(2 * MOST)]
-    one, other = (ET.fromstring(b"".join(atom(changes, "t", name, ""))) for name in ("one", "other"))  # noqa: S314
-    assert {text(entry, "id") for entry in one.iter(f"{ATOM}entry")}.isdisjoint(
+    element, other = (ET.fromstring(b"".join(atom(changes, "t", name, ""))) for name in ("one", "other"))  # noqa: S314
+    assert {text(entry, "id") for entry in element.iter(f"{ATOM}entry")}.isdisjoint(
         {text(entry, "id") for entry in other.iter(f"{ATOM}entry")}
     )
-    assert len(one.findall(f"{ATOM}entry")) == MOST
+    assert len(element.findall(f"{ATOM}entry")) == MOST
     assert b"".join(atom([], "t", "one", "")) == b""

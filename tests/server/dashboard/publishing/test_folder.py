@@ -170,7 +170,7 @@ def test_second_publish_at_once_is_refused(tmp_path: Path) -> None:
 def test_publish_holds_its_lock_while_it_cleans_up(
     exchange: "Callable[[Path, Path], bool] | None", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second run would have its folder removed meanwhile, and publish what it wrote since."""
+    """Otherwise the clean-up would remove the folder of a second run, which would publish only its later files."""
     out = tmp_path / "site"
     publish(out, "old")
     remove: Callable[[Path], None] = shutil.rmtree
@@ -191,7 +191,7 @@ def test_publish_holds_its_lock_while_it_cleans_up(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_publish_leaves_files_that_it_did_not_write_alone(tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     publish(out, "new")  # an empty folder may become a site
@@ -220,7 +220,7 @@ def test_file_that_appears_while_publishing_is_kept(tmp_path: Path) -> None:
     assert content(out) == site_of("old") | {"CNAME": "example.org"}
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_publish_does_not_follow_symbolic_links(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     publish(elsewhere, "old")
     out = tmp_path / "site"
@@ -238,7 +238,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert content(elsewhere) == site_of("old")
 
 
-def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_refuses_root_home_and_files_as_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for out in (Path("/"), tmp_path):
         with pytest.raises(ParameterError, match="cannot be the folder of a site"):

@@ -42,16 +42,16 @@ def pages(site: Path) -> dict[str, Page]:
     return {path.relative_to(site).as_posix(): page(site, str(path)) for path in site.rglob("*.html")}
 
 
-def test_every_kind_has_a_whole_page_that_leads_nowhere_else(site: Path) -> None:
+def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: Path) -> None:
     found = pages(site)
     assert set(found) >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
     assert len(found) == len(KINDS) + 1 + 2
-    for name, one in found.items():
-        tags = {tag for tag, _ in one.elements}
+    for name, shown in found.items():
+        tags = {tag for tag, _ in shown.elements}
         assert not tags & {"script", "form", "input", "iframe", "style"}, name
-        assert not [attribute for _, given in one.elements for attribute in given if attribute.startswith("on")]
+        assert not [attribute for _, given in shown.elements for attribute in given if attribute.startswith("on")]
         for tag, attribute in (("a", "href"), ("link", "href"), ("img", "src")):
-            for link in one.attributes(tag, attribute):
+            for link in shown.attributes(tag, attribute):
                 parts = urlsplit(link)
                 assert not parts.scheme
                 assert not parts.netloc
@@ -66,16 +66,16 @@ def test_every_kind_has_a_whole_page_that_leads_nowhere_else(site: Path) -> None
     assert "url(" not in style
 
 
-def test_pages_can_be_read_by_ear(site: Path) -> None:
-    for name, one in pages(site).items():
-        assert one.attributes("html", "lang") == ["en"]
-        assert [tag for tag, _ in one.elements].count("h1") == 1, name
-        assert all("scope" in given for tag, given in one.elements if tag == "th")
-        assert all(given.get("aria-hidden") == "true" for tag, given in one.elements if tag == "svg")
-        assert all("aria-label" in given for tag, given in one.elements if tag == "figure")
+def test_published_pages_have_the_markup_that_screen_readers_need(site: Path) -> None:
+    for name, shown in pages(site).items():
+        assert shown.attributes("html", "lang") == ["en"]
+        assert [tag for tag, _ in shown.elements].count("h1") == 1, name
+        assert all("scope" in given for tag, given in shown.elements if tag == "th")
+        assert all(given.get("aria-hidden") == "true" for tag, given in shown.elements if tag == "svg")
+        assert all("aria-label" in given for tag, given in shown.elements if tag == "figure")
 
 
-def test_hostile_strings_are_text(site: Path) -> None:
+def test_hostile_strings_are_published_as_text(site: Path) -> None:
     hostile = page(site, "metrics/hostile/index.html")
     assert "<script>alert(1)</script>" in hostile.words
     assert "<img src=x onerror=" in hostile.words
@@ -98,16 +98,16 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "under " in theme
     assert "under " in front
     assert "Yes" in front
-    assert any("△ too few" in one.words for name, one in pages(site).items() if name != "index.html")
+    assert any("△ too few" in shown.words for name, shown in pages(site).items() if name != "index.html")
 
 
-def test_questions_with_two_reports_are_published(tmp_path: Path) -> None:
+def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(KINDS.values())
         few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
         store.commit(few, LAST, b"s" * 16)
-    for name, one in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
-        assert name == "index.html" or "Method" in one.words, name
+    for name, shown in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
+        assert name == "index.html" or "Method" in shown.words, name
 
 
 def test_versions_have_pages_and_counts_of_their_own(site: Path) -> None:
@@ -130,7 +130,7 @@ def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tm
     assert not (asked / "metrics/theme").exists()
 
 
-def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> None:
+def test_site_mentions_shuffled_reports_strata_and_ended_questions(site: Path) -> None:
     mobile = page(site, "metrics/mobile/index.html").words
     assert "came sealed, through a relay" in mobile
     assert "8 of one device" in mobile, "one for each day with reports of this version"
@@ -144,7 +144,7 @@ def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> Non
     assert "No completed day has reports yet. About" in page(site, "metrics/unasked/index.html").words
 
 
-def test_site_has_the_weeks_and_the_definition(site: Path) -> None:
+def test_published_page_shows_its_weeks_and_its_definition(site: Path) -> None:
     steps = json.loads((site / "metrics/theme/theme.weeks.json").read_text(encoding="utf-8"))["steps"]
     assert [(step["since"], step["reports"]) for step in steps] == [("2026-09-21", 210), ("2026-09-28", 90)]
     assert (site / "metrics.toml").read_bytes() == KINDS_TOML.encode()
@@ -162,13 +162,13 @@ def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path:
             rows = rows_of(KEPT, reports, value=week)
             store.commit([upload(KEPT, rows)], MONDAY + timedelta(days=days), b"s" * 16)
     site = published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site", metrics={"kept": KEPT})
-    one = page(site, "metrics/kept/index.html")
-    assert one.count("polyline") >= 1
-    assert "1,359 reports of whole weeks, 2026-09-07 to 2026-09-20" in one.words
-    assert "Of devices of week 0" in one.words
+    shown = page(site, "metrics/kept/index.html")
+    assert shown.count("polyline") >= 1
+    assert "1,359 reports of whole weeks, 2026-09-07 to 2026-09-20" in shown.words
+    assert "Of devices of week 0" in shown.words
 
 
-def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
+def test_site_shows_days_only_if_asked(url: str, tmp_path: Path) -> None:
     since, until = MONDAY + timedelta(days=15), MONDAY + timedelta(days=16)
     site = published(url, tmp_path / "site", since=since, until=until, names=["theme"])
     assert "Based on the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
@@ -176,7 +176,7 @@ def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
     assert "Over time" not in page(site, "metrics/theme/index.html").words
 
 
-def test_an_empty_database_makes_a_site(tmp_path: Path) -> None:
+def test_empty_database_is_published_as_a_site(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     with closing(Store(url)):
         pass
@@ -201,7 +201,7 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
     assert len((site / "metrics/wide/wide.csv").read_text(encoding="utf-8").splitlines()) == 1001
     assert "All intervals hold together" in Page(wide).words
     front = page(site, "index.html")
-    assert [one for one in ("Technical", "Sensitive", "No tier") if one in front.words]
+    assert [tier for tier in ("Technical", "Sensitive", "No tier") if tier in front.words]
     assert front.words.count("plugin") == 5  # the most frequent
 
 

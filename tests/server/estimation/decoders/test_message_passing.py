@@ -1,4 +1,4 @@
-"""Decoding more candidates than can be fitted together: what is found, how surely, and what is left."""
+"""Decoding more candidates than can be fitted together: selection, intervals and the consistent fit."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def fits() -> list[Fit]:
     return surveys(12, 100_000)
 
 
-def test_few_of_the_found_candidates_are_false(fits: list[Fit]) -> None:
+def test_few_of_the_found_candidates_are_held_by_nobody(fits: list[Fit]) -> None:
     """About 350 are found; if 5% of them are false, 17, then 45 or more are with probability below 1e-6."""
     assert all(np.isinf(fit.unlisted_error) for fit in fits)  # more than can be fitted together
     false = sum(int(fit.found[len(TRUE) :].sum()) for fit in fits)
@@ -53,8 +53,8 @@ def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fi
     assert np.mean([((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]) > 0.94
 
 
-def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
-    """In all it is wrong by 0.063 on average; what is found, and 0 for the others, by 0.142.
+def test_consistent_fit_is_consistent_and_closer_to_the_true_shares(fits: list[Fit]) -> None:
+    """The total is wrong by 0.063 on average; with 0 for candidates that are not found it would be by 0.142.
 
     Surveys scatter by less than 0.02, so their mean is above 0.1 with probability below 1e-6.
     """
@@ -70,7 +70,9 @@ def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
     [(np.ones(300), 0.41), (np.exp(-np.arange(300) / 60), 0.6), (1 / np.arange(1, 301), 0.47)],
     ids=["uniform", "exponential", "zipf"],
 )
-def test_what_is_not_found_counts_for_what_it_likely_is(shares: NDArray[np.float64], most: float) -> None:
+def test_candidates_that_are_not_found_count_with_their_expected_share(
+    shares: NDArray[np.float64], most: float
+) -> None:
     """More true strings than cells: 300, and 90 others, on 16 bits in 16 cohorts, of which about 60 are found.
 
     The total error is 0.30, 0.54 and 0.40 on average; with 0 for what is not found it is 0.96, 0.56 and 0.45. The
@@ -86,14 +88,14 @@ def test_what_is_not_found_counts_for_what_it_likely_is(shares: NDArray[np.float
 
 
 def test_regression_finds_no_candidate_that_nobody_holds() -> None:
-    """All that is found is false, so in 95 of 100 surveys nothing may be; 8 of 12 would be 2 in 10^8."""
+    """Each find is false, so 95 of 100 surveys should have none; 8 of 12 with a find have a chance of 2 in 10^8."""
     rng = np.random.default_rng(3)
     tallies = [sampled(rng, MECHANISM, UNLISTED, np.full(10, 0.1), 50_000) for _ in range(12)]
     assert sum(regress(MECHANISM, DECOYS, tally).found.any() for tally in tallies) < 8
 
 
 def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> None:
-    """Nothing tells it from anyone, and hardly one of the others is absent: all may pass, but for it."""
+    """Nothing distinguishes this candidate, and few of the others are absent: all but this one may pass."""
     strings = tuple(f"true {number}" for number in range(300))
     marks = marks_of(strings, 8, 16, 2).copy()
     share = np.zeros((8, 16))
@@ -119,7 +121,7 @@ def test_many_strings_are_hashed_as_each_is(cohorts: int, bits: int, hashes: int
             assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
 
 
-def test_passing_is_the_step_up_procedure() -> None:
+def test_candidates_pass_by_the_step_up_procedure() -> None:
     score = -special.ndtri(np.array([0.001, 0.04, 0.012, 0.9, 0.03]))
     assert passing(score, 0.05).tolist() == [0, 2, 4, 1] or passing(score, 0.05).tolist() == [0, 1, 2, 4]
     assert passing(score, 0.04).tolist() == [0, 2]
@@ -128,7 +130,7 @@ def test_passing_is_the_step_up_procedure() -> None:
     assert passing(np.array([3.0, -1.0, -np.inf, 0.0, 0.1]), 0.05, absent=0.01).tolist() == [0, 4]
 
 
-def test_the_share_of_absent_ones_is_not_underrated() -> None:
+def test_estimated_share_of_absent_candidates_is_not_too_low() -> None:
     """Quantiles instead of draws: 800 of 1,000 are noise; the rest would be missed by none, or by many."""
     noise = special.ndtri((np.arange(800) + 0.5) / 800)
     assert absent_share(np.concatenate([noise, np.full(200, 5.0)])) == pytest.approx(0.8, abs=0.01)
@@ -138,7 +140,7 @@ def test_the_share_of_absent_ones_is_not_underrated() -> None:
 
 
 @pytest.mark.parametrize("tail", [0.025, 0.5])
-def test_means_of_what_passed_are_those_of_a_truncated_normal(tail: float) -> None:
+def test_means_of_candidates_that_passed_are_those_of_a_truncated_normal(tail: float) -> None:
     scores = np.array([2.0, 2.5, 4.0, 12.0])
     means = truncated_means(scores, 2.0, tail)
     for score, mean in zip(scores[1:], means[1:], strict=True):
@@ -157,7 +159,7 @@ def test_slab_is_learnt_from_the_scores() -> None:
     assert likely[3:5] == pytest.approx([3.7, 4.0], abs=0.3)
     assert (np.diff(likely) >= 0).all()
     assert slab.medians_of(seen) == pytest.approx(likely, abs=0.02)
-    # Seen four times as surely, what is seen at 12 of its own errors is at 3 of the others'.
+    # With a quarter of the others' error, 12 errors of a candidate are 3 of the others'.
     assert slab.medians_of(np.array([2.0, 6.0]), np.array([2.0, 0.5])) == pytest.approx([2.0, 7.0], abs=0.7)
 
 

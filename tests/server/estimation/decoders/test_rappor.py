@@ -75,7 +75,7 @@ def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
     assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
 
 
-def test_errors_are_as_large_as_they_say() -> None:
+def test_standard_errors_of_rappor_estimates_match_their_spread() -> None:
     """30 surveys of 60 strings: the squared standardised errors average to 1 within 4.9 of their standard deviations.
 
     The 1,800 of them are nearly normal and, within a survey, weakly dependent; counting only half as independent,
@@ -90,7 +90,7 @@ def test_errors_are_as_large_as_they_say() -> None:
     assert abs(np.mean(squares) - 1) < 0.23
 
 
-def test_strings_that_are_not_candidates_do_not_pass_for_some_that_are() -> None:
+def test_strings_outside_the_list_are_not_mistaken_for_candidates() -> None:
     """Half of the people hold strings that are not listed: the listed ones keep their shares."""
     unknown = tuple(f"unlisted {number}" for number in range(2000))
     frequency = np.concatenate([zipf(60) / 2, np.full(2000, 0.5 / 2000)])
@@ -117,7 +117,7 @@ def test_hundreds_of_candidates_are_not_fitted_together_however_many_cells_there
         assert fit.found[:3].all()
 
 
-def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> None:
+def test_candidates_with_the_same_bits_are_reported_as_indistinguishable() -> None:
     """Two strings on one bit have one share between them; a third on a bit of its own keeps its own."""
     narrow = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=1, cohorts=1)
     by_bit: dict[tuple[int, ...], list[str]] = {}
@@ -139,27 +139,31 @@ def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> N
 @pytest.mark.parametrize("simultaneous", [False, True])
 @pytest.mark.parametrize("decoys", [0, 90, 1500])
 @pytest.mark.parametrize("reports", [300, 20_000])
-def test_a_verdict_speaks_of_the_interval_and_found_of_the_list(reports: int, decoys: int, simultaneous: bool) -> None:
+def test_verdict_depends_on_the_interval_and_found_on_the_list_test(
+    reports: int, decoys: int, simultaneous: bool
+) -> None:
     """From a list that is read whole to one of many more candidates than cells."""
     candidates = CANDIDATES[:40] + tuple(f"decoy {number}" for number in range(decoys))
     tally = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES[:40], zipf(40), reports)
-    told = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
-    verdicts = np.array(told.verdicts)
-    assert told.found is not None
-    assert (told.low[verdicts == "ok"] > 0).all()
-    assert (told.low[verdicts == "noise"] == 0).all()
+    estimates = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
+    verdicts = np.array(estimates.verdicts)
+    assert estimates.found is not None
+    assert (estimates.low[verdicts == "ok"] > 0).all()
+    assert (estimates.low[verdicts == "noise"] == 0).all()
     level = estimate(MECHANISM, candidates, tally, 0.5, simultaneous=simultaneous)
     assert level.found is not None
-    assert (level.found == told.found).all()  # whatever the intervals' confidence
-    assert reports < 20_000 or told.found.sum() > 2
+    assert (level.found == estimates.found).all()  # whatever the intervals' confidence
+    assert reports < 20_000 or estimates.found.sum() > 2
 
 
-def test_found_and_clear_of_noise_are_two_things() -> None:
+def test_found_and_clear_of_noise_are_independent() -> None:
     """Many are found whose interval, which allows for the search, reaches 0, or are clear of 0 and not found."""
     candidates = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
-    told = estimate(MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000))
-    assert told.found is not None
-    of = set(zip(told.found.tolist(), told.verdicts, strict=True))
+    estimates = estimate(
+        MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000)
+    )
+    assert estimates.found is not None
+    of = set(zip(estimates.found.tolist(), estimates.verdicts, strict=True))
     assert of == {(True, "ok"), (True, "noise"), (False, "ok"), (False, "noise")}
 
 

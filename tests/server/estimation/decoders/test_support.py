@@ -46,7 +46,7 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 @each(lambda: CASES)
-def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mechanism) -> None:
+def test_support_is_the_sum_over_the_cells_of_a_value(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(11)
     counts = rng.integers(0, 1000, (mechanism.cohorts, mechanism.cells))
     tally = Tally(rng.integers(1000, 9000, mechanism.cohorts), counts)
@@ -58,13 +58,15 @@ def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mec
     assert (gathered.trials == decoded.trials).all()
     for number, label in enumerate(labels_of(mechanism)):
         item = number if mechanism.size is not None else label.encode()
-        own = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
-        assert decoded.supporting[number] == sum(counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own))
-        covering = [cohort for cohort, cells in enumerate(own) if cells]
+        cells_of = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
+        assert decoded.supporting[number] == sum(
+            counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of)
+        )
+        covering = [cohort for cohort, cells in enumerate(cells_of) if cells]
         assert decoded.trials[number] == tally.reports[covering].sum()
 
 
-def test_large_counts_stay_exact() -> None:
+def test_supporting_counts_stay_exact_when_large() -> None:
     """10^12 reports: rounding in the transforms stays far below one half."""
     for mechanism in (ProjectiveGeometry.calibrate(500, 1.5), LocalHashing.calibrate(200, 1.0)):
         counts = np.random.default_rng(5).integers(
@@ -79,7 +81,7 @@ def test_large_counts_stay_exact() -> None:
 
 
 def test_errors_of_a_sketch_include_the_bias_of_its_hash_functions() -> None:
-    """With so many reports that noise is gone, the standard error does not go below that of the collisions."""
+    """With enough reports to make noise negligible, the standard error does not fall below that of the collisions."""
     mechanism = CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 4})
     reports = np.full(4, 10**12)
     share = np.zeros((4, 16))

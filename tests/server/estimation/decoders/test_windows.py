@@ -31,12 +31,12 @@ def test_pairs_are_counted_in_all_windows_that_hold_both(size: int, window: int)
         two = pairs.values[place].tolist()
         both, trials, each = 0, 0, [0, 0]
         for cohort in range(size):
-            own = [set(mechanism.supporting(value, cohort)) for value in two]
-            if not all(own):
+            marks = [set(mechanism.supporting(value, cohort)) for value in two]
+            if not all(marks):
                 continue
             trials += int(counts[cohort].sum())
-            both += int(counts[cohort, list(own[0] & own[1])].sum())
-            each = [one + int(counts[cohort, list(cells)].sum()) for one, cells in zip(each, own, strict=True)]
+            both += int(counts[cohort, list(marks[0] & marks[1])].sum())
+            each = [count + int(counts[cohort, list(cells)].sum()) for count, cells in zip(each, marks, strict=True)]
         assert (pairs.both[place], pairs.trials[place], pairs.each[place].tolist()) == (both, trials, each)
 
 
@@ -47,16 +47,16 @@ def test_the_law_of_pairs_is_that_of_the_mechanism(size: int, window: int) -> No
     pairs = decoder_of(mechanism).pairs(mechanism, Tally.zero(mechanism))
     for item, (first, second) in product(range(1 << size), pairs.values.tolist()):
         for cohort in range(size):
-            own = set(mechanism.supporting(first, cohort)) & set(mechanism.supporting(second, cohort))
-            if own:
+            marks = set(mechanism.supporting(first, cohort)) & set(mechanism.supporting(second, cohort))
+            if marks:
                 law = mechanism.cell_law(item, cohort)
                 has = item >> first & item >> second & 1
-                assert sum((law[cell] for cell in own), Fraction(0)) == (pairs.p if has else pairs.q)
+                assert sum((law[cell] for cell in marks), Fraction(0)) == (pairs.p if has else pairs.q)
 
 
 @pytest.mark.parametrize(("size", "window", "epsilon"), [(4, 1, 1.0), (5, 2, 2.0), (4, 4, 4.0)])
 def test_the_variance_of_the_sum_is_that_of_its_law(size: int, window: int, epsilon: float) -> None:
-    """From expected counts of so many reports that nothing is left of chance, by the law of one report a window."""
+    """Expected counts of enough reports to make chance negligible, by the law of one report per window."""
     mechanism = SetResponse.calibrate(size, epsilon, window=window)
     rng = np.random.default_rng(size)
     people = rng.dirichlet(np.full(1 << size, 0.3))
@@ -73,8 +73,8 @@ def test_the_variance_of_the_sum_is_that_of_its_law(size: int, window: int, epsi
         for value in mechanism.seen(cohort):
             scores[list(mechanism.supporting(value, cohort))] += 1 / trials[value]
         expected += reports[cohort] * (law @ scores**2 - (law @ scores) ** 2) / float(mechanism.p - mechanism.q) ** 2
-    found = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
-    assert found == pytest.approx(expected, rel=1e-6)
+    variance = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
+    assert variance == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_the_variance_of_the_sum_of_lists_is_that_of_their_law(
     assert frequency.sum() == pytest.approx(
         sum(share * item.bit_count() for share, item in zip(people, sets, strict=True)), abs=1e-4
     )
-    found = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
-    assert found == pytest.approx(expected, rel=1e-6)
+    variance = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
+    assert variance == pytest.approx(expected, rel=1e-6)
 
 
 def test_privset_has_no_counts_of_pairs() -> None:

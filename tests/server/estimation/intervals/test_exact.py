@@ -60,7 +60,7 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
-def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
+def test_exact_estimate_is_the_share_at_which_the_count_is_expected() -> None:
     trials = np.array([1.0, 30.0, 1e9])
     for law, part in product(LAWS.values(), (0.0, 0.3, 1.0)):
         expected = trials * (law.q + part * (law.p - law.q))
@@ -68,7 +68,7 @@ def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_tails_are_those_of_their_definition(alpha: float) -> None:
+def test_tail_probabilities_match_their_definition(alpha: float) -> None:
     split = tails(alpha)
     assert split.wide(np.zeros(1)) == np.inf
     for part in (1e-3, 0.1, 0.5, 0.9, 0.999):
@@ -89,7 +89,7 @@ def test_tails_are_those_of_their_definition(alpha: float) -> None:
         pytest.param("frequent", 10**9, marks=pytest.mark.slow),
     ],
 )
-def test_an_end_is_where_its_tail_is_as_large_as_allowed(law: str, trials: int, alpha: float) -> None:
+def test_interval_end_is_where_its_tail_has_the_allowed_probability(law: str, trials: int, alpha: float) -> None:
     """A millionth of a standard error below an end the tail, summed, is less than is allowed; as much above, more.
 
     Slow where a tail of a billion frequent reports is a sum of a million terms.
@@ -111,7 +111,7 @@ def test_an_end_is_where_its_tail_is_as_large_as_allowed(law: str, trials: int, 
 
 
 def excess_at(support: SupportLaw, share: float, seen: int, trials: int, alpha: float) -> float:
-    """By how much the chance to see as much exceeds the tail, as a part of the larger: all computed anew."""
+    """Return the relative excess of the chance to see as much over the tail, computed independently of the source."""
     errors = [np.sqrt(at * (1 - at) / trials) / support.gap for at in (support.q, support.p)]
     lower_by_0, upper_by_1 = (
         split_of(part / error, alpha) for part, error in zip((share, 1 - share), errors, strict=True)
@@ -121,7 +121,7 @@ def excess_at(support: SupportLaw, share: float, seen: int, trials: int, alpha: 
     return (chance - allowed) / max(chance, allowed)
 
 
-def test_bends_of_many_are_those_of_each_by_itself() -> None:
+def test_bends_computed_together_equal_those_computed_one_by_one() -> None:
     ends, trials = LowEnds(LAWS["frequent"], 0.05), np.array([1e4, 30.0, 1e7])
     alone = [ends.bends(trials[place : place + 1]) for place in range(3)]
     assert ends.bends(trials).tolist() == np.concatenate(alone, axis=1).tolist()
@@ -133,7 +133,7 @@ def opposite(law: SupportLaw) -> SupportLaw:
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("alike", [True, False], ids=["equal-trials", "own-trials"])
-def test_thousands_of_ends_are_those_of_each_by_itself(alike: bool, alpha: float) -> None:
+def test_interval_ends_computed_together_equal_those_computed_one_by_one(alike: bool, alpha: float) -> None:
     """A sweep over ε, k, n and populations: within 1e-6 standard errors, never falling, 0 and 1 where each is.
 
     Half of the mechanisms have equal trials, and half their own.
@@ -174,7 +174,7 @@ def assert_as_alone(ends: LowEnds, seen: np.ndarray, trials: np.ndarray, mechani
 
 @pytest.mark.parametrize("users", [10**3, 10**12])
 @pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-9 / 2**20])
-def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> None:
+def test_exact_interval_is_ordered_for_every_count(alpha: float, users: int) -> None:
     """Of nobody, of all, and of everything between: low <= high, neither falls, and at 95% it is never a point."""
     for mechanism in (OptimizedUnary.calibrate(4, 1.0), RandomizedResponse.calibrate(2**20, 1.0)):
         seen = np.unique(np.linspace(0, users, 201).astype(np.int64))
@@ -187,7 +187,7 @@ def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> No
 
 @pytest.mark.parametrize("users", [0, 1, 2])
 @pytest.mark.parametrize("size", [2, 2000])
-def test_no_report_and_the_first_ones_say_little(users: int, size: int) -> None:
+def test_intervals_of_no_or_few_reports_are_wide(users: int, size: int) -> None:
     mechanism: Mechanism = RandomizedResponse.calibrate(size, 1.0)
     low, high = exact_interval(mechanism, np.zeros(size, dtype=np.int64), np.full(size, users), 0.05)
     assert (low == 0).all()
@@ -230,28 +230,28 @@ def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -
         return points - 5.0
 
     bracket = np.full(5, 2.0), np.full(5, 8.0)
-    found = crossing(excess, np.array([4.0, 2.0, 8.0, 1.0, 9.0]), bracket, np.ones(5))
+    ends = crossing(excess, np.array([4.0, 2.0, 8.0, 1.0, 9.0]), bracket, np.ones(5))
     assert tried[0].tolist() == [4.0, 5.0, 5.0, 5.0, 5.0]
-    assert found == pytest.approx(5.0)
+    assert ends == pytest.approx(5.0)
     assert len(tried) <= 3  # a secant meets a straight line at once
 
 
-def test_a_crossing_that_no_secant_meets_is_halved() -> None:
+def test_crossing_that_secants_miss_is_found_by_bisection() -> None:
     """Little below 0 on one side and far above on the other: secants come no nearer, and 60 halvings meet it."""
     low, high, places = np.zeros(3), np.full(3, 9.0), np.array([0.1, 4.0, 8.9])
 
     def excess(places_: np.ndarray, points: np.ndarray) -> np.ndarray:
         return np.where(points < places[places_], -1.0, 1e3)
 
-    found = crossing(excess, np.full(3, 5.0), (low, high), np.ones(3))
-    assert found == pytest.approx(places, abs=1e-7)
+    ends = crossing(excess, np.full(3, 5.0), (low, high), np.ones(3))
+    assert ends == pytest.approx(places, abs=1e-7)
 
 
 @pytest.mark.parametrize(("law", "for_ends", "for_counts"), [("rare", 5.0, 5.46), ("frequent", 3.98, 3.98)])
 def test_few_secants_find_an_end_from_its_first_guess(
     law: str, for_ends: float, for_counts: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many points are tried of each end, and of each count, on average."""
+    """Bound the average number of points that are tried for each end and each count."""
     tried: list[int] = []
     excess = LowEnds.excess
 
@@ -272,9 +272,9 @@ def test_few_secants_find_an_end_from_its_first_guess(
 
 
 def test_ends_that_rounding_puts_below_those_of_lesser_counts_are_lifted() -> None:
-    found = np.array([0.1, 0.3, 0.29, 0.28, 0.4, 0.2, 0.1])
-    _let_rise(found, np.array([9.0, 9, 9, 9, 9, 10, 11]))
-    assert found.tolist() == [0.1, 0.3, 0.3, 0.3, 0.4, 0.2, 0.1]
+    ends = np.array([0.1, 0.3, 0.29, 0.28, 0.4, 0.2, 0.1])
+    _let_rise(ends, np.array([9.0, 9, 9, 9, 9, 10, 11]))
+    assert ends.tolist() == [0.1, 0.3, 0.3, 0.3, 0.4, 0.2, 0.1]
 
 
 def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
@@ -283,9 +283,9 @@ def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
     terms = np.arange(seen, seen + 100)
     logs = -np.log1p(trials) - special.betaln(trials - terms + 1, terms + 1)
     exact = special.logsumexp(logs + terms * np.log(chance) + (trials - terms) * np.log1p(-chance))
-    found = _log_far_tail(np.array([seen]), np.array([trials]), np.array([chance]))[0]
+    ends = _log_far_tail(np.array([seen]), np.array([trials]), np.array([chance]))[0]
     assert exact < np.log(1e-300)
-    assert found == pytest.approx(exact, abs=1e-5)
+    assert ends == pytest.approx(exact, abs=1e-5)
 
 
 def test_the_degree_makes_a_polynomial_right_to_ten_digits() -> None:

@@ -37,11 +37,11 @@ PURE: list[Mechanism] = [
 
 
 def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
-    """P[support = 0, 1, …] of a value that so many of the users hold: Bin(n_v, p) + Bin(n - n_v, q)."""
+    """P[support = 0, 1, …] of a value with n_v holders among the users: Bin(n_v, p) + Bin(n - n_v, q)."""
     p, q = float(mechanism.p), float(mechanism.q)
-    own = stats.binom.pmf(np.arange(holders + 1), holders, p)
+    held = stats.binom.pmf(np.arange(holders + 1), holders, p)
     others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
-    return np.convolve(own, others)
+    return np.convolve(held, others)
 
 
 @cache
@@ -56,12 +56,12 @@ def of_every_support(mechanism: Mechanism, users: int, column: str) -> np.ndarra
 
     An estimate depends on the support of its own value alone, so that a tally holds as many as it has values.
     """
-    return np.concatenate([getattr(found, column) for found in _estimates(mechanism, users)])[: users + 1]
+    return np.concatenate([getattr(interval, column) for interval in _estimates(mechanism, users)])[: users + 1]
 
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Mechanism) -> None:
-    """Exactly computed, for every number of holders: on average what it says, and never much less."""
+    """Exact coverage for every number of holders: on average the stated one, and never much less."""
     users = 400
     low, high = (of_every_support(mechanism, users, end) for end in ("noise_low", "noise_high"))
     covered = []
@@ -77,20 +77,20 @@ def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Me
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 @pytest.mark.parametrize("holders", [0, 100])
 def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
-    """By enumeration: of those who reported, and of anyone, for whom a report is a coin."""
+    """By enumeration, about those who reported and about the population."""
     users, share = 400, np.array([holders / 400])
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (np.arange(users + 1) / users - q) / (p - q)
     noise, anyone = law_of_noise(mechanism, users, holders), stats.binom(users, q + share[0] * (p - q)).pmf
     for law, sampled in ((noise, False), (anyone(np.arange(users + 1)), True)):
         exact = float(law @ (frequency - share[0]) ** 3)
-        found = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
-        assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
+        interval = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
+        assert interval == pytest.approx(exact, rel=1e-6, abs=1e-15)
         few = third_moment(mechanism, share, np.array([0, 1]), sampled=sampled)
-        assert few == pytest.approx(users**2 * found), "of none as of one"
+        assert few == pytest.approx(users**2 * interval), "of none as of one"
 
 
-def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
+def test_third_moment_of_the_noise_if_a_report_supports_only_some_values() -> None:
     """By enumeration of how many holders are among a tenth of 4,000, a hypergeometric law, and then of the noise."""
     mechanism, users, holders, reports = BitFlip.calibrate(10, 2.0, 1), 4_000, 200, 400
     p, q, seen = float(mechanism.p), float(mechanism.q), np.arange(reports + 1)
@@ -143,7 +143,7 @@ def test_intervals_near_zero_are_those_of_feldman_and_cousins() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.8, 0.999, 1 - 1e-9])
-def test_any_confidence_is_kept(confidence: float) -> None:
+def test_population_interval_covers_at_every_confidence(confidence: float) -> None:
     """About the population, of nobody's value and of rare ones, by enumeration."""
     mechanism, users = OptimizedUnary.calibrate(4, 1.0), 60
     seen = np.arange(users + 1)
@@ -157,7 +157,7 @@ def test_any_confidence_is_kept(confidence: float) -> None:
         assert float(law[(low <= share + 1e-9) & (share - 1e-9 <= high)].sum()) >= confidence - 1e-9
 
 
-def test_an_interval_is_never_a_point() -> None:
+def test_population_interval_never_has_zero_width() -> None:
     mechanism = OptimizedUnary.calibrate(4, 1.0)
     tally = Tally(np.array([1000]), np.array([[240, 225, 480, 500]]))  # 269 would be nobody's, 500 everybody's
     answer = estimate(mechanism, tuple("abcd"), tally)
@@ -173,8 +173,8 @@ def test_an_interval_is_never_a_point() -> None:
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 @pytest.mark.parametrize("holders", [0, 20])
-def test_the_noise_error_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
-    """The squared error of the estimate, and the mean of its own claim, by enumeration."""
+def test_noise_error_is_the_standard_deviation_of_the_noise_law(mechanism: Mechanism, holders: int) -> None:
+    """The mean squared error of the estimate and the mean of the stated one, by enumeration."""
     users = 400
     law = law_of_noise(mechanism, users, holders)
     exact = float(law @ (of_every_support(mechanism, users, "frequency") - holders / users) ** 2)
@@ -183,7 +183,7 @@ def test_the_noise_error_is_that_of_its_law(mechanism: Mechanism, holders: int) 
     assert stated == pytest.approx(exact, rel=0.08)  # from the estimate, cut at 0 and 1
 
 
-def test_sampling_adds_its_part_to_the_noise() -> None:
+def test_sampling_variance_is_added_to_the_noise_variance() -> None:
     mechanism = OptimizedUnary.calibrate(4, 2.0)
     answer = estimate(mechanism, tuple("abcd"), Tally(np.array([1000]), np.array([[400, 300, 200, 150]])))
     sampling = np.clip(answer.frequency, 0, 1) * (1 - np.clip(answer.frequency, 0, 1)) / 1000
@@ -193,7 +193,7 @@ def test_sampling_adds_its_part_to_the_noise() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_huge_counts_lose_no_digits(share: float) -> None:
+def test_score_intervals_of_huge_counts_lose_no_digits(share: float) -> None:
     """10^15 reports: the interval is the normal one, to five digits."""
     mechanism, users = OptimizedUnary.calibrate(2, 1.0), 10**15
     p, q = float(mechanism.p), float(mechanism.q)
@@ -221,7 +221,7 @@ def test_all_intervals_of_a_unary_encoding_together() -> None:
 
 
 @each(lambda: product((-0.8, 0.0, 1.5), (0.0, 0.3, 1.0), (0.0, 0.02), (1, 400)))
-def test_the_ends_of_a_score_interval_are_so_many_errors_away(case: tuple[float, float, float, int]) -> None:
+def test_ends_of_a_score_interval_lie_z_errors_from_the_estimate(case: tuple[float, float, float, int]) -> None:
     """In the middle of the range both ends f have |estimate - f| = z error(f), the error being that at f itself.
 
     Of one report, too, if it tells as much as 400.
@@ -235,7 +235,7 @@ def test_the_ends_of_a_score_interval_are_so_many_errors_away(case: tuple[float,
     np.testing.assert_allclose(high - estimate, z * law.error(high, trials, bias), rtol=1e-6)
 
 
-def test_error_of_no_report_is_that_of_one() -> None:
+def test_standard_error_of_no_report_equals_that_of_one_report() -> None:
     law, share = Law(1.1, 0.5, 0.3), np.array([0.2])
     spread = 1.1 + 0.5 * 0.2 + 0.3 * 0.2 * 0.8
     for trials, counted in ((0, 1), (1, 1), (2, 2)):
@@ -262,7 +262,7 @@ def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_witho
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
 
 
-def test_noise_is_that_of_different_people_unless_told_that_they_repeat() -> None:
+def test_noise_assumes_different_people_unless_repeats_are_declared() -> None:
     mechanism, share, trials = RandomizedResponse.calibrate(16, 1.0, 2.0), np.array([0.2]), np.array([10_000])
     once, again = (share_interval(mechanism, share, trials, 0.05, repeats=times, sampled=False) for times in (1.0, 2.0))
     assert share_interval(mechanism, share, trials, 0.05, sampled=False) == once
@@ -303,24 +303,24 @@ def test_skewness_is_asked_for_at_the_estimate_and_then_at_the_ends_so_computed(
 Z = NormalDist().inv_cdf(0.975)
 
 
-def test_both_ends_lie_just_z_errors_away() -> None:
+def test_both_fieller_ends_lie_z_errors_from_the_ratio() -> None:
     x, y, v_x, v_y, v_xy = 0.12, 0.4, 1e-3, 2e-3, 5e-4
-    found = fieller(x, y, v_x, v_y, v_xy, Z)
-    assert found.ratio == pytest.approx(0.3)
-    for r in (found.low, found.high):
+    interval = fieller(x, y, v_x, v_y, v_xy, Z)
+    assert interval.ratio == pytest.approx(0.3)
+    for r in (interval.low, interval.high):
         assert (x - r * y) ** 2 == pytest.approx(Z**2 * (v_x - 2 * r * v_xy + r**2 * v_y), rel=1e-9)
-    assert found.low < found.ratio < found.high
+    assert interval.low < interval.ratio < interval.high
 
 
 def test_a_denominator_that_may_be_zero_or_is_negative_gives_no_number() -> None:
-    found = fieller(np.array([0.1, 0.1]), np.array([0.05, -0.4]), 1e-3, 1e-3, 0.0, Z)
-    assert np.isnan(found).all()
+    interval = fieller(np.array([0.1, 0.1]), np.array([0.05, -0.4]), 1e-3, 1e-3, 0.0, Z)
+    assert np.isnan(interval).all()
 
 
-def test_the_ends_are_cut_to_what_a_share_can_be() -> None:
-    found = fieller(np.array([0.001, 0.399]), np.full(2, 0.4), 1e-3, 1e-3, 1e-4, Z)
-    assert found.low[0] == 0
-    assert found.high[1] == 1
+def test_fieller_ends_are_clipped_to_shares() -> None:
+    interval = fieller(np.array([0.001, 0.399]), np.full(2, 0.4), 1e-3, 1e-3, 1e-4, Z)
+    assert interval.low[0] == 0
+    assert interval.high[1] == 1
 
 
 def test_ends_of_proportional_errors_are_numbers_although_rounding_makes_the_discriminant_negative() -> None:
@@ -332,16 +332,16 @@ def test_ends_of_proportional_errors_are_numbers_although_rounding_makes_the_dis
         0.0014424519675836178,
         0.0013709982288821435,
     )
-    found = fieller(x, y, v_x, v_y, v_xy, 1.96)
-    assert found.low == pytest.approx(x / y, abs=1e-7)
-    assert found.high == pytest.approx(x / y, abs=1e-7)
+    interval = fieller(x, y, v_x, v_y, v_xy, 1.96)
+    assert interval.low == pytest.approx(x / y, abs=1e-7)
+    assert interval.high == pytest.approx(x / y, abs=1e-7)
 
 
 def test_fieller_interval_covers_at_its_confidence() -> None:
     """Of 40,000 normal pairs, of which 95% are to be held; 0.0055 is 5 errors, of chance 6e-7."""
     covariance = np.array([[4e-4, 1.5e-4], [1.5e-4, 9e-4]])
     drawn = np.random.default_rng(7).multivariate_normal([0.2, 0.5], covariance, 40_000)
-    found = fieller(drawn[:, 0], drawn[:, 1], covariance[0, 0], covariance[1, 1], covariance[0, 1], Z)
-    held = (found.low <= 0.4) & (found.high >= 0.4)
-    assert not np.isnan(found.ratio).any()
+    interval = fieller(drawn[:, 0], drawn[:, 1], covariance[0, 0], covariance[1, 1], covariance[0, 1], Z)
+    held = (interval.low <= 0.4) & (interval.high >= 0.4)
+    assert not np.isnan(interval.ratio).any()
     assert held.mean() == pytest.approx(0.95, abs=0.0055)

@@ -26,7 +26,7 @@ def test_cuts_at_both_ends_of_the_grid_are_known_exactly() -> None:
         assert (column[0], column[-1]) == (0, end)
 
 
-def test_at_a_point_the_interval_reaches_from_less_to_no_more() -> None:
+def test_interval_at_a_grid_point_spans_the_shares_below_it_and_up_to_it() -> None:
     assert (CUTS.below(1, CURVE).low, CUTS.below(1, CURVE).high) == (0.1, 0.9)
     assert (CUTS.below(2, CURVE).low, CUTS.below(2, CURVE).high) == (0.4, 0.7)
 
@@ -44,7 +44,7 @@ def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_ro
     assert found.consistent == pytest.approx(0.2 + 0.75 * 0.3)
 
 
-def test_the_whole_grid_can_be_asked_about_and_nothing_else() -> None:
+def test_cuts_are_defined_on_the_whole_grid_and_nowhere_else() -> None:
     assert (CUTS.below(0, CURVE).low, CUTS.below(0, CURVE).high) == (0, 0.3)
     assert (CUTS.below(3, CURVE).low, CUTS.below(3, CURVE).high) == (0.3, 1)
     for place in (-0.1, 3.1, float("nan")):
@@ -58,7 +58,7 @@ def test_drawn_intervals_are_monotone_and_wider() -> None:
     assert high.tolist() == [0, 0.3, 0.9, 0.9, 1]
 
 
-def test_whatever_the_answers_their_shares_lie_between_those_of_their_points() -> None:
+def test_shares_of_any_answers_lie_between_those_of_their_grid_points() -> None:
     """P[u < i - 1] <= F(i) <= P[u < i], by exact fractions, for three people at or between four points."""
     for places in combinations_with_replacement([Fraction(n, 4) for n in range(13)], 3):
         shares = [Fraction(0)] * 5
@@ -88,8 +88,8 @@ def test_an_interval_is_from_the_first_point_that_may_to_the_last_that_must() ->
     assert (third.low, third.high) == (4, 6)  # low[6] = 0.5 < 0.52, though low[5] is above it
 
 
-def test_an_interval_that_reaches_an_end_is_an_edge() -> None:
-    assert [one.verdict for one in quantiles_of(TEN, TEN_CURVE, [0.03, 0.05, 0.97])] == ["edge", "ok", "edge"]
+def test_quantile_interval_that_reaches_an_end_is_marked_edge() -> None:
+    assert [quantile.verdict for quantile in quantiles_of(TEN, TEN_CURVE, [0.03, 0.05, 0.97])] == ["edge", "ok", "edge"]
     assert quantiles_of(TEN, TEN_CURVE, [0.97])[0].high == 9
 
 
@@ -98,17 +98,17 @@ def test_quantile_interval_over_half_of_the_range_is_too_few() -> None:
     assert quantiles_of(wide, TEN_CURVE, [0.5])[0].verdict == "too-few"
     assert quantiles_of(cuts([0.0, 0.0, 0.0, 0.6], [0.0, 1.0, 1.0, 1.0]), TEN_CURVE[:5], [0.5])[0].verdict == "too-few"
     nothing = cuts([0.0] * 9, [1.0] * 9)
-    assert {one.verdict for one in quantiles_of(nothing, TEN_CURVE)} == {"too-few"}
-    assert [one.share for one in quantiles_of(nothing, TEN_CURVE)] == list(QUANTILES)
+    assert {quantile.verdict for quantile in quantiles_of(nothing, TEN_CURVE)} == {"too-few"}
+    assert [quantile.share for quantile in quantiles_of(nothing, TEN_CURVE)] == list(QUANTILES)
 
 
-def test_the_point_is_in_the_interval() -> None:
+def test_quantile_estimate_lies_in_its_interval() -> None:
     low, high = np.zeros(10), np.zeros(10)
     low[0] = high[-1] = 1
     assert [quantiles_of(TEN, curve, [0.5])[0].point for curve in (low, high)] == [3, 4]
 
 
-def test_ends_that_cross_hold_what_lies_between() -> None:
+def test_quantile_interval_whose_ends_cross_covers_the_values_between() -> None:
     crossed = cuts([0.0, 0.6, 0.6], [0.1, 0.1, 1.0])
     found = quantiles_of(crossed, np.full(4, 0.25), [0.5])[0]
     assert found.low <= found.point <= found.high

@@ -27,7 +27,7 @@ def moments(law: Dithered, point: int) -> tuple[Fraction, Fraction]:
 
 
 @each
-def test_scores_are_unbiased_and_vary_as_is_said(phases: int, steps: int) -> None:
+def test_dithered_scores_are_unbiased_with_the_stated_variance(phases: int, steps: int) -> None:
     law = small_law(phases, steps)
     for point in range(law.points):
         mean, square = moments(law, point)
@@ -38,7 +38,7 @@ def test_scores_are_unbiased_and_vary_as_is_said(phases: int, steps: int) -> Non
 
 
 @each
-def test_the_noise_of_a_tally_is_that_of_whose_answers_they_are(phases: int, steps: int) -> None:
+def test_noise_of_a_tally_depends_on_the_answers_of_its_people(phases: int, steps: int) -> None:
     law = small_law(phases, steps)
     people = [0, law.points - 1, law.points // 2, law.points // 2]
     variances = [float(square - mean**2) for mean, square in (moments(law, point) for point in people)]
@@ -47,7 +47,7 @@ def test_the_noise_of_a_tally_is_that_of_whose_answers_they_are(phases: int, ste
     assert law.worst_variance == pytest.approx(max(variances), rel=1e-12)
 
 
-def test_noise_is_within_what_it_can_be() -> None:
+def test_noise_variance_stays_within_its_extremes() -> None:
     law = small_law(1, 2)
     for counts, noise in (([9, 0, 0], law.worst_variance), ([0, 9, 0], law.variance(0.0))):
         assert law.noise_variance(Tally(np.array([9]), np.array([counts]))) == noise
@@ -58,7 +58,7 @@ def test_shares_below_points_are_unbiased(phases: int, steps: int) -> None:
     law = small_law(phases, steps)
     for people in ([0], [law.points - 1], [1, law.points // 2, law.points // 2]):
         cuts = law.cuts(expected_tally(law, people), 0.95)
-        below = [sum(one < cut for one in people) / len(people) for cut in range(law.points + 1)]
+        below = [sum(score < cut for score in people) / len(people) for cut in range(law.points + 1)]
         assert cuts.frequency == pytest.approx(below, abs=1e-12)
         assert (cuts.low <= cuts.high).all()
 

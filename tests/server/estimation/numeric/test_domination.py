@@ -20,7 +20,7 @@ def gaussian(points: int, spread: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("table", [laplace(2, 0.5), laplace(9, 0.8), gaussian(17, 16)])
-def test_no_answer_has_an_expected_score_below_its_step(table: np.ndarray) -> None:
+def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -> None:
     """So no population has a share above the expected score."""
     found = dominating(table)
     step = np.arange(len(table))[:, np.newaxis] < np.arange(1, len(table))
@@ -33,7 +33,7 @@ def test_no_answer_has_an_expected_score_below_its_step(table: np.ndarray) -> No
         assert found.reach[place] == pytest.approx(np.ptp(scores, axis=0))
 
 
-def test_bounds_hold_as_often_as_they_say() -> None:
+def test_domination_bounds_cover_as_often_as_stated() -> None:
     """By enumeration: two points, so that the counts are binomial."""
     table = laplace(2, 0.5)
     found = dominating(table)

@@ -1,4 +1,4 @@
-"""The whole estimate: at the edges of what a tally can be, and how often it holds the truth."""
+"""The whole estimate: for extreme tallies, and how often its intervals cover."""
 
 import math
 
@@ -20,20 +20,20 @@ def empty(phases: int, steps: int) -> Tally:
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_no_report_says_nothing_and_one_hardly_more(phases: int, steps: int) -> None:
+def test_number_without_reports_is_unknown_and_with_one_nearly_so(phases: int, steps: int) -> None:
     found = estimate_number(small_law(phases, steps), empty(phases, steps))
     assert found.reports == 0
     assert math.isnan(found.mean.estimate)
     assert np.isnan(found.cuts.frequency[1:-1]).all()
     assert (found.cuts.low[1:-1] == 0).all()
     assert (found.cuts.high[1:-1] == 1).all()
-    assert {one.verdict for one in found.quantiles()} == {"too-few"}
+    assert {quantile.verdict for quantile in found.quantiles()} == {"too-few"}
     assert found.fit.curve == pytest.approx(np.full(steps * phases + 1, 1 / (steps * phases + 1)))
     tally = empty(phases, steps)
     tally.reports[0] = tally.counts[0, 0] = 1
     found = estimate_number(small_law(phases, steps), tally)
     assert found.mean.low == 0
-    assert all(one.high == steps * phases for one in found.quantiles())
+    assert all(quantile.high == steps * phases for quantile in found.quantiles())
     assert np.isfinite(found.fit.curve).all()
 
 
@@ -65,7 +65,7 @@ def test_estimate_of_a_billion_reports_recovers_every_share(phases: int, steps: 
     assert ends[1].consistent == pytest.approx(found.fit.curve[-1] + found.fit.curve[-2] / 2, abs=1e-9)
 
 
-def test_what_no_interval_can_have_is_refused() -> None:
+def test_impossible_confidence_of_a_number_is_refused() -> None:
     with pytest.raises(ParameterError, match="confidence"):
         estimate_number(small_law(2, 1), expected_tally(small_law(2, 1), [0]), 1.0)
 
@@ -80,12 +80,12 @@ SURVEYS = [(0.5, "hours", 3_000), (1.0, "zeros", 20_000), (4.0, "startup", 2_000
 
 
 @pytest.mark.parametrize(("epsilon", "name", "reports"), SURVEYS)
-def test_intervals_hold_the_truth_as_often_as_they_say(epsilon: float, name: str, reports: int) -> None:
+def test_intervals_of_numbers_cover_as_often_as_stated(epsilon: float, name: str, reports: int) -> None:
     """Of 300 at 95% fewer than 262 hold it with a chance of 3e-7, all with 2e-7; at 97% fewer than 270 with 4e-8."""
     found = runs_of(epsilon, name, reports)
-    for held in (sum(one.mean for one in found), sum(one.noise for one in found)):
+    for held in (sum(estimate.mean for estimate in found), sum(estimate.noise for estimate in found)):
         assert 262 <= held < RUNS
-    cuts = np.sum([one.cuts for one in found], axis=0)
+    cuts = np.sum([estimate.cuts for estimate in found], axis=0)
     assert cuts.min() >= 258
     assert cuts.mean() < 0.998 * RUNS  # they are not trivial
-    assert np.sum([one.quantiles for one in found], axis=0).min() >= 270
+    assert np.sum([estimate.quantiles for estimate in found], axis=0).min() >= 270

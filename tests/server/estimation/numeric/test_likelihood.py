@@ -58,7 +58,7 @@ def test_likelihood_converges_for_every_number_of_reports(epsilon: float, name: 
 
 @pytest.mark.parametrize(("epsilon", "phases", "steps"), [(6.0, 64, 20), (6.0, 3, 20), (10.0, 1, 7), (20.0, 1, 20)])
 @pytest.mark.parametrize("reports", [1, 2, 97])
-def test_reports_that_all_agree_do_not_jam_it(epsilon: float, phases: int, steps: int, reports: int) -> None:
+def test_likelihood_converges_if_all_reports_agree(epsilon: float, phases: int, steps: int, reports: int) -> None:
     law = dithered(epsilon, phases, steps)
     counts = np.zeros((phases, steps + 1), dtype=np.int64)
     counts[0, steps] = reports
@@ -68,13 +68,13 @@ def test_reports_that_all_agree_do_not_jam_it(epsilon: float, phases: int, steps
 
 
 def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
-    """Two spikes, and no noise but what is expected: it finds them and nothing else."""
+    """From the expected tally of two spikes the fit finds these and nothing else."""
     law = small_law(4, 3)
     fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)
     assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
 
-def test_tables_are_fitted_too_even_such_as_cannot_be_inverted() -> None:
+def test_likelihood_fit_accepts_tables_even_singular_ones() -> None:
     rng = np.random.default_rng(5)
     place = np.arange(65)
     for table in (np.exp(-np.abs(place[:, None] - place) / 16), np.exp(-(((place[:, None] - place) / 80) ** 2))):

@@ -33,7 +33,7 @@ def test_mean_is_the_average_score_with_its_sample_error() -> None:
     assert (many.low, many.high) == pytest.approx((many.estimate - wider, many.estimate + wider))
 
 
-def test_the_mean_of_numbers_between_points_is_held_as_often_as_is_said() -> None:
+def test_intervals_of_means_between_points_cover_as_often_as_stated() -> None:
     """Ages on steps of 2/3 of a year, 10,000,000 reports: of 400 surveys fewer than 354 have a chance of 1e-8."""
     ages, rng = np.arange(13.0, 100), np.random.default_rng(8)
     people, law = ages[::-1] / ages.sum(), dithered(2.0)
@@ -54,7 +54,9 @@ def test_the_mean_of_numbers_between_points_is_held_as_often_as_is_said() -> Non
 
 @pytest.mark.parametrize(("epsilon", "reports"), [(1.0, 10), (2.0, 10), (4.0, 30), (4.0, 300), (6.0, 10), (6.0, 100)])
 @pytest.mark.parametrize("at_high", [0.0, 0.1, 0.5])
-def test_means_of_few_reports_are_held_as_often_as_is_said(epsilon: float, reports: int, at_high: float) -> None:
+def test_intervals_of_means_of_few_reports_cover_as_often_as_stated(
+    epsilon: float, reports: int, at_high: float
+) -> None:
     """All answers are at the ends, or few are. Of 400 surveys; a true interval of 94% fails 5e-7 of the time."""
     rng, law = np.random.default_rng(31), dithered(epsilon, 8)
     shares = np.zeros(law.points)
@@ -76,8 +78,8 @@ def test_mean_of_no_report_or_one_has_a_wide_interval() -> None:
     assert (none.low, none.high, none.noise_low, none.noise_high) == (0, 1, 0, 1)
     counts = np.zeros((3, 3), dtype=np.int64)
     counts[1, 0] = 1
-    one = mean_of(law, Tally(counts.sum(axis=1), counts))
-    assert one.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
+    single = mean_of(law, Tally(counts.sum(axis=1), counts))
+    assert single.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
     many = mean_of(law, Tally(9 * counts.sum(axis=1), 9 * counts))  # all alike: their sample variance is 0
     assert many.standard_error == many.noise_error > 0
 
@@ -86,16 +88,17 @@ def test_mean_of_a_billion_reports_loses_no_digits() -> None:
     law = small_law(4, 2)
     few = expected_tally(law, [1, 4])
     scale = 10**9 // few.total
-    one, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
-    assert all_.estimate == pytest.approx(one.estimate, abs=1e-12)
-    squares, most = one.standard_error**2 * few.total**2, law.worst_variance + 1 / 4  # with one report of the worst
+    small, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
+    assert all_.estimate == pytest.approx(small.estimate, abs=1e-12)
+    # with one report of the worst variance
+    squares, most = small.standard_error**2 * few.total**2, law.worst_variance + 1 / 4
     expected = math.sqrt((squares - most) * scale + most) / (few.total * scale)
     assert all_.standard_error == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("reports", [2, 3])
-def test_few_reports_that_agree_do_not_pass_for_many(reports: int) -> None:
-    """They may be of one end of two by chance, and scatter by nothing."""
+def test_few_reports_that_agree_have_a_wide_interval(reports: int) -> None:
+    """Reports may agree by chance even if answers lie at two ends; their sample variance is then 0."""
     law = Dithered(1, 7, Fraction(99, 100), Fraction(1, 700))
     counts = np.zeros((1, 8), dtype=np.int64)
     counts[0, 0] = reports
@@ -108,11 +111,11 @@ def test_means_are_weighed_by_their_precision() -> None:
     law = small_law(2, 2)
     first, second = mean_of(law, expected_tally(law, [0, 3])), mean_of(law, expected_tally(law, [1, 4] * 8))
     both = combined([first, second])
-    one, other = first.standard_error**-2, second.standard_error**-2
-    assert both.estimate == pytest.approx((one * first.estimate + other * second.estimate) / (one + other))
-    assert both.standard_error == pytest.approx((one + other) ** -0.5)
+    precision, other = first.standard_error**-2, second.standard_error**-2
+    assert both.estimate == pytest.approx((precision * first.estimate + other * second.estimate) / (precision + other))
+    assert both.standard_error == pytest.approx((precision + other) ** -0.5)
     assert both.reports == first.reports + second.reports
-    weights = np.array([one, other]) / (one + other)
+    weights = np.array([precision, other]) / (precision + other)
     assert both.noise_error == pytest.approx(np.hypot(*(weights * [first.noise_error, second.noise_error])))
     nothing = mean_of(law, Tally(np.zeros(2, dtype=np.int64), np.zeros((2, 3), dtype=np.int64)))
     assert combined([nothing, first]).estimate == first.estimate

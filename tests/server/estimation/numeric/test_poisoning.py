@@ -1,4 +1,4 @@
-"""Forged reports: what they can do by the formula, and what they do to an estimate."""
+"""Forged reports: their effect by the formula, and their effect on an estimate."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_worst_score_moves_the_mean_by_the_stated_gain() -> None:
 
 
 def test_forgers_in_all_phases_or_in_few_move_shares_by_the_stated_shift() -> None:
-    """The lowest cell of all reports of nobody below the last cut of it."""
+    """Forged reports in the lowest cell shift the share by as much as stated."""
     law = small_law(4, 2)
     honest = expected_tally(law, [8])
     for aimed, phases in ((None, range(4)), (2, (0, 1))):
@@ -65,7 +65,7 @@ def test_a_few_forged_reports_in_one_phase_stay_within_what_is_stated() -> None:
     assert np.mean(missed) < 0.02
 
 
-def test_nothing_forged_moves_nothing_and_all_forged_anything() -> None:
+def test_no_forged_report_moves_nothing_and_all_forged_reports_move_anything() -> None:
     law = dithered(1.0)
     assert cut_shift(law, 0.0, 1) == 0
     assert cut_shift(law, 1.0) == 1

@@ -22,33 +22,33 @@ def alone(base: np.ndarray) -> Pooling:
     return Pooling(base, GAP, np.zeros(len(base)), 1.0, 1.0, None)
 
 
-def test_bounds_hold_as_often_as_they_say() -> None:
+def test_pooled_bounds_cover_as_often_as_stated() -> None:
     """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
-    asked = np.array([12, 9])
+    trials = np.array([12, 9])
     counts = np.array([(one, other) for one in range(13) for other in range(10)])
-    found = [pooled_bounds(seen, asked, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
+    found = [pooled_bounds(seen, trials, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
     low, high = (np.array([ends[side] for ends in found]) for side in (0, 1))
     missed = []
     for first in np.linspace(0, 1, 21):
         for second in np.linspace(first, 1, 11):
             shares = np.array([first, second])
-            chance = np.prod(stats.binom.pmf(counts, asked, BASE + GAP * shares), axis=1)
+            chance = np.prod(stats.binom.pmf(counts, trials, BASE + GAP * shares), axis=1)
             missed += [chance @ (low > shares + 1e-12), chance @ (high < shares - 1e-12)]
     assert np.max(missed) <= 0.1 + 1e-12
     assert np.max(missed) > 0.03  # the bounds are not trivial
 
 
-def test_a_bound_is_that_of_the_tightest_window() -> None:
+def test_pooled_bound_is_that_of_the_tightest_window() -> None:
     rng = np.random.default_rng(2)
-    asked = rng.integers(50, 400, 40)
+    trials = rng.integers(50, 400, 40)
     base = np.repeat([BASE / 2, BASE], 20)
     shares = np.sort(rng.beta(0.5, 0.5, 40))
-    seen = rng.binomial(asked, base + GAP * shares)
-    low, high = pooled_bounds(seen, asked, alone(base), WIDTHS, 0.05)
-    assert high == pytest.approx([tightest(seen, asked, base, cut) for cut in range(40)], abs=0.003)
+    seen = rng.binomial(trials, base + GAP * shares)
+    low, high = pooled_bounds(seen, trials, alone(base), WIDTHS, 0.05)
+    assert high == pytest.approx([tightest(seen, trials, base, cut) for cut in range(40)], abs=0.003)
     opposite = 1 - GAP - base[::-1]
-    failed = (asked - seen)[::-1]
-    from_above = [1 - tightest(failed, asked[::-1], opposite, cut) for cut in range(40)]
+    failed = (trials - seen)[::-1]
+    from_above = [1 - tightest(failed, trials[::-1], opposite, cut) for cut in range(40)]
     assert low == pytest.approx(from_above[::-1], abs=0.003)
 
 
@@ -81,7 +81,7 @@ def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases(
     assert ends[0][1][0] == ends[1][1][0] == pytest.approx((bound - BASE) / GAP)
 
 
-def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None:
+def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbours() -> None:
     law, none = alone(np.full(2, BASE)), np.zeros(2, dtype=np.int64)
     low, high = pooled_bounds(none, none, law, (1, 2), 0.05)
     assert (low == 0).all()
@@ -92,19 +92,19 @@ def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None
 
 
 def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
-    asked, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
+    trials, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
     law = alone(np.full(4, BASE))
-    once, again = (pooled_bounds(seen, asked, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
+    once, again = (pooled_bounds(seen, trials, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
     assert (again[0] < once[0]).all()
     assert (again[1] > once[1]).all()
-    low, high = pooled_bounds(0 * seen, 0 * asked, law._replace(repeats=10.0), (1, 2, 4), 0.05)
+    low, high = pooled_bounds(0 * seen, 0 * trials, law._replace(repeats=10.0), (1, 2, 4), 0.05)
     assert (low == 0).all()
     assert (high == 1).all()
 
 
 @pytest.mark.parametrize("alpha", [0.25, 0.005, 1e-10])
 @pytest.mark.parametrize("trials", [1, 2, 300, 10**9])
-def test_the_bound_is_where_as_few_successes_have_that_chance(trials: int, alpha: float) -> None:
+def test_pooled_bound_is_where_so_few_successes_have_the_stated_chance(trials: int, alpha: float) -> None:
     successes = np.unique([0, trials // 3, trials - 1 - trials // 50]).astype(np.float64)
     bound = upper_bounds(successes, np.full(len(successes), float(trials)), alpha)
     chance = special.betainc(trials - successes, successes + 1, 1 - bound)  # P[Bin(trials, bound) <= successes]
@@ -123,7 +123,7 @@ def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
     assert np.isfinite(approximate_upper_bounds(np.zeros(1), np.zeros(1), 0.005)).all()
 
 
-def test_unequal_chances_are_missed_no_oftener_than_is_said() -> None:
+def test_bounds_of_unequal_chances_miss_no_oftener_than_stated() -> None:
     """Two trials of chances 1 and 0.98 have a failure oftener than two of 0.99 each."""
     alpha = 1 - 0.99**2 + 5e-5
     one_failure = np.array([1.0]), np.array([2.0])

@@ -1,4 +1,4 @@
-"""Laws that are tables: what a mechanism says of itself, and estimates of what it leaves."""
+"""Tabulated laws: the properties that a mechanism states, and estimates from its reports."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_noise_is_the_sample_variance_within_what_it_can_be(counts: list[int], n
     assert law.noise_variance(Tally(np.array([sum(counts)]), np.array([counts]))) == pytest.approx(noise)
 
 
-def test_the_channel_is_the_table() -> None:
+def test_channel_of_a_tabulated_mechanism_is_its_table() -> None:
     law, rng = LAW, np.random.default_rng(1)
     curve, cells, points = rng.random((3, 3))
     assert law.spread(curve) == pytest.approx(law.table.T @ curve)
@@ -49,7 +49,7 @@ def test_the_channel_is_the_table() -> None:
 
 @pytest.mark.parametrize("reports", [0, 1, 2, 1000, 10**6])
 @pytest.mark.parametrize("points", [2, 33])
-def test_an_estimate_holds_the_truth(points: int, reports: int) -> None:
+def test_intervals_of_a_tabulated_mechanism_cover_the_true_values(points: int, reports: int) -> None:
     """Each of some hundred intervals with a confidence of 1 - 1e-9."""
     law, shares = laplace(points, 1.0), population("age", points)
     counts = np.random.default_rng(2).multinomial(reports, shares @ law.table)

@@ -1,4 +1,4 @@
-"""Rows and tallies of people whose strings are known, for the tests of what finds them."""
+"""Rows and tallies of people whose strings are known, for tests of discovery and lookup."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from dither_simulations.users.populations import Population
 
 
 def zipf(labels: Sequence[str], users: int, rng: np.random.Generator, exponent: float = 1.1) -> Population:
-    """Draw so many people, of whom the i-th string is held by a share in proportion to i^-exponent."""
+    """Draw people; the share who hold the i-th string is proportional to i^-exponent."""
     return Population.drawn(labels, np.arange(1.0, len(labels) + 1) ** -exponent, users, rng)
 
 

@@ -33,7 +33,7 @@ def test_errors_are_those_of_weighted_least_squares() -> None:
     assert fit.free.ravel() == pytest.approx(1 - hat, abs=1e-5)
 
 
-def test_strings_of_the_same_buckets_are_not_told_apart() -> None:
+def test_strings_in_the_same_buckets_get_the_same_estimate() -> None:
     marks = np.array([[3, 3, 5], [1, 1, 6]], dtype=np.uint16)
     fit = Cells(noiseless(marks, [0.2, 0.1, 0.3], BUCKETS), 0.0).fit(marks)
     assert np.isinf(fit.read.error[:2]).all()
@@ -52,10 +52,10 @@ def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
         assert beside.error[place] == pytest.approx(together.error[2], rel=0.05)
 
 
-def test_a_string_that_one_row_alone_speaks_for_scores_by_the_other() -> None:
+def test_string_supported_by_one_row_only_is_scored_by_the_other_row() -> None:
     share = np.zeros((2, BUCKETS))
-    share[:, 3] = 0.5  # one that is held
-    share[0, 7] = 0.5  # a bucket that a frequent one fills
+    share[:, 3] = 0.5  # a string that people hold
+    share[0, 7] = 0.5  # a bucket that a frequent string fills
     rows = Rows(share, np.array([500_000, 500_000]), 0.5, 0.25)
     read = (
         Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).with_each(np.array([[3, 7], [3, 9]], dtype=np.uint16))
@@ -65,7 +65,7 @@ def test_a_string_that_one_row_alone_speaks_for_scores_by_the_other() -> None:
     assert abs(read.score[1]) < 4  # the least row is at the background
 
 
-def test_a_row_without_reports_leaves_the_other() -> None:
+def test_row_without_reports_leaves_the_estimate_to_the_other_row() -> None:
     marks = np.array([[3, 7], [3, 9]], dtype=np.uint16)
     share = np.full((2, BUCKETS), 0.5 / BUCKETS)
     share[0, 3] = 0.5
@@ -76,14 +76,14 @@ def test_a_row_without_reports_leaves_the_other() -> None:
         assert read.score[0] > 3  # any string is in this bucket once in 4096
 
 
-def test_chance_is_that_of_every_pair_of_cells() -> None:
+def test_chance_of_a_score_averages_over_every_pair_of_cells() -> None:
     rng = np.random.default_rng(1)
     cells = tuple(np.append(rng.standard_normal(500), [3.0, 8.0, 20.0]) for _ in range(2))
     pairs = np.array([each.ravel() for each in np.meshgrid(*cells)])
     score = np.minimum(pairs.sum(axis=0) / np.sqrt(2), np.sqrt(2) * (pairs.min(axis=0) + 0.65))
-    asked = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 11.0, 27.0])
-    told = Chance(cells).judged(asked)
-    assert told[0] == 1.0
-    share = np.array([(score >= one).mean() for one in asked])
-    assert (told <= asked).all()
-    assert special.ndtr(-told[1:]) == pytest.approx(np.maximum(share, special.ndtr(-asked))[1:], rel=0.15)
+    thresholds = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 11.0, 27.0])
+    chances = Chance(cells).judged(thresholds)
+    assert chances[0] == 1.0
+    share = np.array([(score >= threshold).mean() for threshold in thresholds])
+    assert (chances <= thresholds).all()
+    assert special.ndtr(-chances[1:]) == pytest.approx(np.maximum(share, special.ndtr(-thresholds))[1:], rel=0.15)

@@ -1,4 +1,4 @@
-"""What is discovered of strings that nobody listed: at the sizes of words, at the least, and of nothing."""
+"""Discovery of unlisted strings: words of usual length, the smallest surveys, and no reports."""
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ def surveys() -> list[tuple[Population, Discovered]]:
     """Eight surveys of 300,000 people who hold one of 400 words."""
     rng = np.random.default_rng(20261122)
     people = [zipf(WORDS, 300_000, rng) for _ in range(8)]
-    return [(one, discover(SKETCH, SPELLING, tally_of(SKETCH, one, rng))) for one in people]
+    return [(population, discover(SKETCH, SPELLING, tally_of(SKETCH, population, rng))) for population in people]
 
 
 def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population, Discovered]]) -> None:
     there = {word.encode() for word in WORDS}
     top = [word.encode() for word in WORDS[:4]]
-    assert all(set(top) <= set(told.items) for _, told in surveys)
-    found = [item in there for _, told in surveys for item in told.items]
+    assert all(set(top) <= set(discovery.items) for _, discovery in surveys)
+    found = [item in there for _, discovery in surveys for item in discovery.items]
     assert len(found) > 60
     assert found.count(False) <= 0.12 * len(found)
 
@@ -49,11 +49,11 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     surveys: list[tuple[Population, Discovered]],
 ) -> None:
     missed = total = 0
-    for people, told in surveys:
-        assert (np.diff(told.frequency) <= 0).all()
-        assert told.confirming < told.reports == 300_000
+    for people, discovery in surveys:
+        assert (np.diff(discovery.frequency) <= 0).all()
+        assert discovery.confirming < discovery.reports == 300_000
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
-        for item, low, high in zip(told.items, told.low, told.high, strict=True):
+        for item, low, high in zip(discovery.items, discovery.low, discovery.high, strict=True):
             missed += not low <= shares.get(item, 0.0) <= high
             total += 1
     assert missed <= 0.12 * total
@@ -61,23 +61,23 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
 
 def test_share_of_undiscovered_words_is_within_its_error(surveys: list[tuple[Population, Discovered]]) -> None:
     held = 0
-    for people, told in surveys:
+    for people, discovery in surveys:
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
-        rest = 1 - sum(shares.get(item, 0.0) for item in told.items)
-        held += abs(told.unlisted - rest) < 2 * told.unlisted_error
+        rest = 1 - sum(shares.get(item, 0.0) for item in discovery.items)
+        held += abs(discovery.unlisted - rest) < 2 * discovery.unlisted_error
     assert held >= 3  # P[Bin(8, 0.95) < 3] = 4e-7
 
 
-def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Population, Discovered]]) -> None:
+def test_share_found_half_the_time_is_the_stated_reach(surveys: list[tuple[Population, Discovered]]) -> None:
     """Of strings held by 1.6 times that share nearly all are found, of those held by half of it hardly any."""
     least = reach(SKETCH, 300_000)
     common = rare = found_common = found_rare = 0
-    for people, told in surveys:
+    for people, discovery in surveys:
         for label, share in zip(people.labels, people.shares, strict=True):
             if share > 1.6 * least:
-                common, found_common = common + 1, found_common + (label.encode() in told.items)
+                common, found_common = common + 1, found_common + (label.encode() in discovery.items)
             elif 0.4 * least < share < 0.5 * least:
-                rare, found_rare = rare + 1, found_rare + (label.encode() in told.items)
+                rare, found_rare = rare + 1, found_rare + (label.encode() in discovery.items)
     assert common > 25
     assert found_common > 0.9 * common
     assert rare > 25
@@ -86,24 +86,24 @@ def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Po
 
 def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     rng = np.random.default_rng(2)
-    told = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
-    assert (told.items, told.reports, told.tried) == ((), 0, 0)
-    assert np.isnan(told.unlisted)
+    discovery = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
+    assert (discovery.items, discovery.reports, discovery.tried) == ((), 0, 0)
+    assert np.isnan(discovery.unlisted)
     few = discover(SKETCH, SPELLING, tally_of(SKETCH, zipf(WORDS, 40, rng), rng))
     assert few.reports == 40
     assert len(few.items) <= 1
 
 
-def test_everyone_may_hold_one_string_and_it_may_be_empty_or_the_mark() -> None:
+def test_string_that_everyone_holds_is_found_even_if_empty_or_the_mark() -> None:
     rng = np.random.default_rng(3)
     for item in ("\0" * LENGTH, chr(CHARACTERS + 1) + "\0" * (LENGTH - 1), "\1" * (LENGTH - 1) + chr(CHARACTERS + 1)):
-        told = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
-        assert told.items[0] == item.encode()
-        assert told.frequency[0] > 0.9
-        assert told.high[0] == 1.0
+        discovery = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
+        assert discovery.items[0] == item.encode()
+        assert discovery.frequency[0] > 0.9
+        assert discovery.high[0] == 1.0
 
 
-def test_progress_is_told_level_by_level() -> None:
+def test_progress_is_reported_level_by_level() -> None:
     seen: list[tuple[int, int]] = []
     discover(SKETCH, SPELLING, Tally.zero(SKETCH), progress=lambda level, levels: seen.append((level, levels)))
     levels = len(SKETCH.levels) + 1
@@ -124,7 +124,7 @@ def test_reach_is_that_of_rare_strings_where_reports_are_many() -> None:
         reach(RandomizedResponse.calibrate(4, 1.0), 100)
 
 
-def test_no_number_of_reports_finds_what_shares_its_buckets() -> None:
+def test_strings_that_share_buckets_are_not_found_with_any_number_of_reports() -> None:
     assert reports_for(ProjectiveSketch.calibrate(None, 1.0, buckets=64), 0.01) is None
     assert reach(SKETCH, np.array([0, 1])).min() > 1
 
@@ -160,8 +160,8 @@ def test_strings_without_a_list_are_found_half_the_time() -> None:
 AB = Spelling(b"\x01\x02", b"\x00\x03")
 
 
-def test_all_prefixes_of_a_length_are_there_once() -> None:
-    written = [bytes(one) for one in AB.everything(2)]
+def test_every_prefix_of_a_length_is_listed_once() -> None:
+    written = [bytes(prefix) for prefix in AB.everything(2)]
     assert sorted(written) == sorted(
         {b"\1\1", b"\1\2", b"\2\1", b"\2\2", b"\1\0", b"\2\0", b"\1\3", b"\2\3", b"\0\0", b"\3\0"}
     )
@@ -169,8 +169,8 @@ def test_all_prefixes_of_a_length_are_there_once() -> None:
     assert AB.everything(0).shape == (1, 0)
 
 
-def test_an_end_is_filled_up() -> None:
+def test_ended_strings_are_padded_when_prefixes_are_extended() -> None:
     grown = AB.extended(np.array([[1, 0], [2, 3], [1, 2]], dtype=np.uint8), 2)
-    assert [bytes(one) for one in grown[:2]] == [b"\1\0\0\0", b"\2\3\0\0"]
+    assert [bytes(prefix) for prefix in grown[:2]] == [b"\1\0\0\0", b"\2\3\0\0"]
     assert len(grown) == 2 + 2 * 4 + 2
     assert AB.extended(grown[:0], 3).shape == (0, 7)

@@ -1,4 +1,4 @@
-"""A list brought later: what is found on it, what is said of the rest, and of people who hold none of it."""
+"""A list that comes after the reports: which of its strings are found, and the share of people who hold none."""
 
 import numpy as np
 import pytest
@@ -21,39 +21,39 @@ def surveys() -> list[tuple[Population, Estimate]]:
     """A long list in twelve surveys of 200,000 people."""
     rng = np.random.default_rng(20261122)
     people = [zipf(HELD, 200_000, rng) for _ in range(12)]
-    return [(one, estimate(SKETCH, LONG, tally_of(SKETCH, one, rng))) for one in people]
+    return [(population, estimate(SKETCH, LONG, tally_of(SKETCH, population, rng))) for population in people]
 
 
 def test_frequent_strings_are_found_and_few_others(surveys: list[tuple[Population, Estimate]]) -> None:
-    found = np.array([told.found for _, told in surveys])
+    found = np.array([estimates.found for _, estimates in surveys])
     assert found[:, :3].all()
     assert found.sum() >= 90
     assert found[:, 500:].sum() <= 0.1 * found.sum()
 
 
-def test_intervals_of_all_and_of_what_is_found_cover(surveys: list[tuple[Population, Estimate]]) -> None:
+def test_intervals_cover_for_all_strings_and_for_those_found(surveys: list[tuple[Population, Estimate]]) -> None:
     shares = np.zeros(len(LONG))
     shares[:500] = np.arange(1.0, 501) ** -1.1
     shares /= shares.sum()
-    covered = np.array([(told.low <= shares) & (shares <= told.high) for _, told in surveys])
+    covered = np.array([(estimates.low <= shares) & (shares <= estimates.high) for _, estimates in surveys])
     assert 0.945 < covered.mean() < 0.96  # of 60,000: its deviation is below 0.001
-    found = np.array([told.found for _, told in surveys])
+    found = np.array([estimates.found for _, estimates in surveys])
     assert covered[found].mean() > 0.88  # of some 120
-    for _, told in surveys:  # the error holds the noise and the drawing of those who reported
-        share = told.frequency[told.found]
-        sampling = np.hypot(told.noise_error[told.found], np.sqrt(share * (1 - share) / 200_000))
-        assert told.standard_error[told.found] == pytest.approx(sampling)
+    for _, estimates in surveys:  # the error holds the noise and the drawing of those who reported
+        share = estimates.frequency[estimates.found]
+        sampling = np.hypot(estimates.noise_error[estimates.found], np.sqrt(share * (1 - share) / 200_000))
+        assert estimates.standard_error[estimates.found] == pytest.approx(sampling)
 
 
 def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Population, Estimate]]) -> None:
-    error = np.array([told.frequency[500:] / told.standard_error[500:] for _, told in surveys])
+    error = np.array([estimates.frequency[500:] / estimates.standard_error[500:] for _, estimates in surveys])
     assert abs(float(error.mean())) < 0.03
     assert abs(float(error.std()) - 1) < 0.03
 
 
 def test_share_beyond_a_long_list_is_covered_or_not_stated(surveys: list[tuple[Population, Estimate]]) -> None:
-    told_nothing = [told.unlisted is None or told.unlisted.low == 0 for _, told in surveys]
-    assert sum(told_nothing) >= 6  # all that people hold is listed: P[Bin(12, 0.95) < 6] < 1e-6
+    unbounded = [estimates.unlisted is None or estimates.unlisted.low == 0 for _, estimates in surveys]
+    assert sum(unbounded) >= 6  # all that people hold is listed: P[Bin(12, 0.95) < 6] < 1e-6
     rng = np.random.default_rng(10)
     sketch, listed, held = ProjectiveSketch.calibrate(None, 4.0, buckets=1 << 14), (*HELD[:250], *LONG[500:600]), 0
     for _ in range(20):
@@ -74,8 +74,8 @@ def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, lo
     assert (rest.low, rest.high) == pytest.approx((low, high), abs=0.001)
 
 
-def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
-    """Of a share outside the range sampling takes nothing; where it would take more than all, nobody's noise is told.
+def test_noise_variance_of_a_fit_is_its_error_variance_less_sampling() -> None:
+    """Sampling takes nothing from the error of a share outside [0, 1]; if it would take all, nobody's noise is stated.
 
     So it is for chance strings of few reports.
     """
@@ -83,19 +83,23 @@ def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
     for reports in (50, 20_000):
         for shares in ([1.0, 0.0], [0.5, 0.5]):
             people = Population(("a", "b"), (np.array(shares) * reports).astype(np.int64))
-            told = estimate(sketch, ("a", "b", *LONG[500:900]), tally_of(sketch, people, rng))
-            share = np.clip(told.frequency, 0, 1)
-            left = told.standard_error**2 - share * (1 - share) / reports
+            estimates = estimate(sketch, ("a", "b", *LONG[500:900]), tally_of(sketch, people, rng))
+            share = np.clip(estimates.frequency, 0, 1)
+            left = estimates.standard_error**2 - share * (1 - share) / reports
             nobodys = sketch.variance() / (sketch.fitted_cells * reports)
             few = reports == 50
-            assert np.isnan(told.noise_low).all() == np.isnan(told.noise_high).all() == few
-            assert (told.unlisted is None) or not few
-            low, high = share_interval(sketch, told.frequency, np.full(402, reports), 0.05, sampled=True)
-            assert not few or ((told.low <= low + 1e-12).all() and (told.high >= high - 1e-12).all())
-            assert told.noise_error == pytest.approx(np.sqrt(np.where(left > 0, left, nobodys)), rel=1e-6)
+            assert np.isnan(estimates.noise_low).all() == np.isnan(estimates.noise_high).all() == few
+            assert (estimates.unlisted is None) or not few
+            low, high = share_interval(sketch, estimates.frequency, np.full(402, reports), 0.05, sampled=True)
+            assert not few or ((estimates.low <= low + 1e-12).all() and (estimates.high >= high - 1e-12).all())
+            assert estimates.noise_error == pytest.approx(np.sqrt(np.where(left > 0, left, nobodys)), rel=1e-6)
             seen |= {
                 name
-                for name, some in [("none", left <= 0), ("below", told.frequency < 0), ("above", told.frequency > 1)]
+                for name, some in [
+                    ("none", left <= 0),
+                    ("below", estimates.frequency < 0),
+                    ("above", estimates.frequency > 1),
+                ]
                 if some.any()
             }
     assert seen == {"none", "below", "above"}
@@ -106,9 +110,9 @@ def test_the_surest_interval_of_a_string_is_of_the_largest_number_below_1(monkey
     monkeypatch.setattr("dither_server.estimation.estimate.level_of_each", lambda *_: ("bonferroni", 5e-17))
     people = Population(("a", "b"), np.array([25_000, 25_000]))
     tally = tally_of(SKETCH, people, np.random.default_rng(1))
-    told = estimate(SKETCH, ("a", "b"), tally, simultaneous=True)
+    estimates = estimate(SKETCH, ("a", "b"), tally, simultaneous=True)
     score = -stats.norm.ppf(2**-54)
-    assert told.high - told.frequency == pytest.approx(score * told.standard_error)
+    assert estimates.high - estimates.frequency == pytest.approx(score * estimates.standard_error)
 
 
 def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:
@@ -124,14 +128,14 @@ def test_a_short_list_is_fitted_together() -> None:
     short = (*HELD[:20], *LONG[500:540])
     for _ in range(20):
         people = zipf(HELD, 100_000, rng)
-        told = estimate(SKETCH, short, tally_of(SKETCH, people, rng))
-        assert told.found is not None
-        assert told.found[:2].all()
-        assert told.unlisted is not None
-        held += told.unlisted.low <= 1 - float(people.shares[:20].sum()) <= told.unlisted.high
+        estimates = estimate(SKETCH, short, tally_of(SKETCH, people, rng))
+        assert estimates.found is not None
+        assert estimates.found[:2].all()
+        assert estimates.unlisted is not None
+        held += estimates.unlisted.low <= 1 - float(people.shares[:20].sum()) <= estimates.unlisted.high
         truth = np.append(np.arange(1.0, 501) ** -1.1 / (np.arange(1.0, 501) ** -1.1).sum(), np.zeros(40))
         truth = truth[[*range(20), *range(500, 540)]]
-        missed += int(((truth < told.low) | (truth > told.high)).sum())
+        missed += int(((truth < estimates.low) | (truth > estimates.high)).sum())
     assert held >= 12  # P[Bin(20, 0.95) < 12] < 1e-6
     assert 0.03 < missed / 1200 < 0.07
 
@@ -139,41 +143,41 @@ def test_a_short_list_is_fitted_together() -> None:
 def test_lookup_of_one_candidate_works_with_many_reports_and_with_none() -> None:
     rng = np.random.default_rng(8)
     people = Population(("only",), np.array([5000]))
-    told = estimate(SKETCH, ("only",), tally_of(SKETCH, people, rng))
-    assert told.found is not None
-    assert told.found.all()
-    assert told.high[0] == 1.0
+    estimates = estimate(SKETCH, ("only",), tally_of(SKETCH, people, rng))
+    assert estimates.found is not None
+    assert estimates.found.all()
+    assert estimates.high[0] == 1.0
     nothing = estimate(SKETCH, ("only",), Tally.zero(SKETCH))
     assert nothing.found is not None
     assert not nothing.found.any()
     assert np.isnan(nothing.frequency).all()
 
 
-def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
+def test_lookup_in_a_discovery_uses_its_complete_strings() -> None:
     rng = np.random.default_rng(9)
     sketch = PrefixSketch.calibrate(None, 3.0, characters=26, length=6, buckets=1 << 12)
     people = Population(("\1\2\0\0\0\0", "\3\0\0\0\0\0"), np.array([70_000, 30_000]))
     tally = tally_of(sketch, people, rng)
-    told = estimate(sketch, (*people.labels, "\4\0\0\0\0\0"), tally)
-    assert told.found is not None
-    assert told.found.tolist() == [True, True, False]
-    assert np.abs((told.frequency - [0.7, 0.3, 0.0]) / told.standard_error).max() < 6
+    estimates = estimate(sketch, (*people.labels, "\4\0\0\0\0\0"), tally)
+    assert estimates.found is not None
+    assert estimates.found.tolist() == [True, True, False]
+    assert np.abs((estimates.frequency - [0.7, 0.3, 0.0]) / estimates.standard_error).max() < 6
     tally.reports[-2:], tally.counts[-2:] = 0, 0
     silent = estimate(sketch, people.labels, tally)
     assert silent.verdicts == ("too-few", "too-few")
     assert (silent.low.tolist(), silent.high.tolist()) == ([0, 0], [1, 1])
 
 
-def test_lookup_of_few_reports_finds_nothing_and_of_one_says_nothing() -> None:
+def test_lookup_in_few_reports_finds_nothing_and_in_one_states_nothing() -> None:
     tally = Tally.zero(SKETCH)
     tally.reports[1], tally.counts[1, 5] = 1, 1
     for labels in (("a", "b"), tuple(f"x{place}" for place in range(400))):
-        told = estimate(SKETCH, labels, tally)
-        assert told.found is not None
-        assert not told.found.any()
-        assert set(told.verdicts) == {"too-few"}
-        assert np.isnan(told.frequency).all()
-        assert told.unlisted is None
+        estimates = estimate(SKETCH, labels, tally)
+        assert estimates.found is not None
+        assert not estimates.found.any()
+        assert set(estimates.verdicts) == {"too-few"}
+        assert np.isnan(estimates.frequency).all()
+        assert estimates.unlisted is None
 
 
 def test_the_lower_end_of_the_weakest_found_allows_for_frequent_strings_that_are_not_listed() -> None:
@@ -181,10 +185,10 @@ def test_the_lower_end_of_the_weakest_found_allows_for_frequent_strings_that_are
     names, rng = tuple(f"held-{place}" for place in range(100)), np.random.default_rng(3)
     sketch, listed, least = ProjectiveSketch.calibrate(None, 3.0, buckets=2048), (*names[70:], *LONG[500:1500]), []
     for _ in range(12):
-        told = estimate(sketch, listed, tally_of(sketch, Population.drawn(names, np.ones(100), 60_000, rng), rng))
-        assert told.found is not None
-        score = np.where(told.found, told.frequency / told.standard_error, np.inf)
-        least += [(score.min(), told.low[score.argmin()])] * int(np.isfinite(score.min()))
+        estimates = estimate(sketch, listed, tally_of(sketch, Population.drawn(names, np.ones(100), 60_000, rng), rng))
+        assert estimates.found is not None
+        score = np.where(estimates.found, estimates.frequency / estimates.standard_error, np.inf)
+        least += [(score.min(), estimates.low[score.argmin()])] * int(np.isfinite(score.min()))
     scores, low = np.array(least).T
     assert len(scores) >= 6
     assert (low <= 0.01).all()

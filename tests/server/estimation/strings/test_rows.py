@@ -1,4 +1,4 @@
-"""The shares of buckets: unbiased, with the variance that is stated, and Σ f² from them."""
+"""The shares of buckets are unbiased with the stated variance, and Σ f² follows from them."""
 
 import numpy as np
 import pytest
@@ -14,27 +14,28 @@ SKETCH = ProjectiveSketch.calibrate(None, 2.0, buckets=64)
 def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
     rng = np.random.default_rng(2)
     people = [zipf([f"v{place}" for place in range(40)], 5000, rng) for _ in range(150)]
-    found = [Rows.of(SKETCH, tally_of(SKETCH, one, rng), range(2)) for one in people]
-    seen = np.var([one.share for one in found], axis=0)
+    surveys = [Rows.of(SKETCH, tally_of(SKETCH, rows, rng), range(2)) for rows in people]
+    seen = np.var([rows.share for rows in surveys], axis=0)
     weights = np.arange(1.0, 41) ** -1.1
     truth = np.zeros((2, 64))
     for row in range(2):
         for place, weight in enumerate(weights / weights.sum()):
             truth[row, SKETCH.bucket(b"v%d" % place, row)] += weight
-    told = found[0].variance(truth)
-    assert np.abs(np.mean([one.share for one in found], axis=0) - truth).max() < 6 * np.sqrt(told.max() / 150)
-    assert abs(float((seen / told).mean()) - 1) < 0.06  # of 128 variances of 150 draws each: its deviation is 0.0103
+    variance = surveys[0].variance(truth)
+    assert np.abs(np.mean([rows.share for rows in surveys], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
+    # The mean of 128 ratios, each of a variance of 150 draws, has a standard deviation of 0.0103.
+    assert abs(float((seen / variance).mean()) - 1) < 0.06
 
 
-def test_the_concentration_is_that_of_the_shares() -> None:
+def test_concentration_estimate_is_the_sum_of_squared_shares() -> None:
     rng = np.random.default_rng(3)
     sketch = ProjectiveSketch.calibrate(None, 2.0, buckets=4096)
     people = zipf([f"v{place}" for place in range(500)], 200_000, rng)
-    found = [Rows.of(sketch, tally_of(sketch, people, rng), range(2)).concentration for _ in range(12)]
-    assert abs(float(np.mean(found)) - float(np.square(people.shares).sum())) < 0.01
+    surveys = [Rows.of(sketch, tally_of(sketch, people, rng), range(2)).concentration for _ in range(12)]
+    assert abs(float(np.mean(surveys)) - float(np.square(people.shares).sum())) < 0.01
 
 
-def test_a_row_without_reports_says_nothing() -> None:
+def test_row_without_reports_has_no_concentration() -> None:
     empty = Rows.of(SKETCH, Tally.zero(SKETCH), range(2))
     assert empty.total == 0
     assert (empty.share == 0).all()
@@ -42,7 +43,7 @@ def test_a_row_without_reports_says_nothing() -> None:
     assert empty.concentration == 1.0
 
 
-def test_the_share_of_people_on_a_list_is_told_whoever_the_others_are() -> None:
+def test_share_of_people_on_a_list_is_estimated_whatever_the_others_hold() -> None:
     """40 surveys: the squares of 40 standardised misses average to 1 within 4.9·sqrt(2/40) = 1.1 of it."""
     rng = np.random.default_rng(3)
     missed = []
@@ -57,7 +58,7 @@ def test_the_share_of_people_on_a_list_is_told_whoever_the_others_are() -> None:
     assert abs(float(np.mean(missed))) < 4.9 / np.sqrt(40)
 
 
-def test_a_list_in_every_bucket_tells_nothing_of_the_others() -> None:
+def test_list_that_covers_every_bucket_leaves_the_unlisted_share_unknown() -> None:
     rows = Rows(np.full((2, 4), 0.25), np.array([100, 0]), 0.5, 0.25)
     assert np.isinf(rows.listed(np.array([[0, 1, 2, 3]] * 2, dtype=np.uint16), 1.0)[1])
     share, error = Rows(np.array([[1.0, 0, 0, 0]] * 2), np.array([100, 0]), 0.5, 0.25).listed(

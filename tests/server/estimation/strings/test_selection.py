@@ -1,4 +1,4 @@
-"""Which strings are found: the strongest first, ghosts out, and no more than what stands out."""
+"""Selection of strings: the strongest first, without ghosts, and only those that stand out."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def noisy(marks: Buckets, shares: Floats, rng: np.random.Generator) -> Rows:
     return Rows((support - 0.25) / 0.25, np.array([N // 2, N // 2]), 0.5, 0.25)
 
 
-def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
+def test_strings_that_share_buckets_with_frequent_ones_are_not_found() -> None:
     rng = np.random.default_rng(1)
     marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
     marks[0, 100:140] = marks[0, 0]  # forty that share a bucket with the most frequent one,
-    marks[:, 200] = [marks[0, 0], marks[1, 1]]  # and one whose every bucket a frequent one fills
+    marks[:, 200] = [marks[0, 0], marks[1, 1]]  # and one string all of whose buckets frequent strings fill
     found, fit = selected(noisy(marks, np.array([0.3, 0.2, 0.1, 0.05]), rng), marks)
     assert set(range(4)) <= set(found.tolist())
-    assert len(found) <= 5  # of one false one the chance is near 5%
+    assert len(found) <= 5  # the chance of one false discovery is near 5%
     held = fit.read.frequency[np.isin(found, range(4))]
     assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
 
@@ -55,7 +55,7 @@ def test_selection_finds_no_string_where_nobody_holds_any() -> None:
     assert false <= 12  # in a run of 20: P[Bin(40, 0.05) > 12] < 1e-7
 
 
-def test_the_highest_are_taken_and_of_many_those_that_stand_out() -> None:
+def test_selection_takes_the_highest_scores_that_stand_out() -> None:
     score = np.array([3.0, -1.0, 5.0, 4.0, 0.0])
     assert highest(score, 2).tolist() == [2, 3]
     assert highest(score, 9).tolist() == [0, 1, 2, 3, 4]

@@ -58,7 +58,7 @@ def of_seed(published: Encapsulation) -> SecretKey:
     return SecretKey(SealKey(SUITES["xwing"], lattice + curve), date(2026, 11, 23), private)
 
 
-def test_the_sender_of_this_file_is_that_of_the_rfc() -> None:
+def test_sealing_by_the_book_matches_the_rfc_vector() -> None:
     """Appendix A.2.1, the first message."""
     ephemeral = "f4ec9b33b792c372c1d2c2063507b684ef925b8c75a42dbcbf57d63ccd381600"
     public = "4310ee97d88cc1f088a5576c77ab0cf5c3ac797f3d95139c6c84b5429c59662a"
@@ -105,7 +105,7 @@ def test_what_was_encapsulated_by_the_draft_of_hpke_with_x_wing_opens() -> None:
 
 
 def test_what_was_encapsulated_by_the_draft_of_x_wing_opens() -> None:
-    """Encapsulated by others than those of the other vector; from the secret on it is HPKE by the book."""
+    """Other people encapsulated this one; from the shared secret on it is HPKE by the book."""
     key, info = of_seed(XWING), pool(THEME).info
     cipher, nonce = scheduled(XWING.shared, XWING_ID, info)
     sealed = XWING.encapsulated + ChaCha20Poly1305(cipher).encrypt(nonce, b"row", b"")
@@ -147,8 +147,8 @@ def test_error_without_the_package_says_what_to_install(monkeypatch: pytest.Monk
                 call()
 
 
-def test_a_package_without_ml_kem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that was built with an OpenSSL before 3.5: the module is there, and its functions raise."""
+def test_package_without_ml_kem_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package built with an OpenSSL before 3.5 has the module, but its functions raise."""
 
     def lacking(*_: object) -> None:
         raise UnsupportedAlgorithm("ML-KEM-768 is not supported by this version of OpenSSL")
@@ -163,13 +163,13 @@ def test_a_package_without_ml_kem_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_nobody_can_change_a_bit_of_a_sealed_row_so_that_it_still_opens(suite: str) -> None:
-    """Or a relay could make two rows of one, which would count twice.
+    """Otherwise a relay could make two rows of one, which would count twice.
 
     The last bit of a key of X25519 changes nothing in the exchange itself (RFC 7748, section 5); but it is hashed.
     """
-    one = drawn(suite)
-    opened, info = opener(one.public, one.private), pool(THEME).info
-    sealed = seal(b"\x01", one.public, pool(THEME))
+    key = drawn(suite)
+    opened, info = opener(key.public, key.private), pool(THEME).info
+    sealed = seal(b"\x01", key.public, pool(THEME))
     assert opened(sealed, info) == b"\x01"
     step = 1 if suite == "x25519" else 7  # which is prime to 8: bits at every place within a byte, in every part
     for bit in {*range(0, 8 * len(sealed), step), 8 * (len(sealed) - len(b"\x01") - 16) - 1, 8 * len(sealed) - 1}:

@@ -15,16 +15,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "seal-keys.json"
 
 
-def test_keys_are_read_as_they_were_written(path: Path) -> None:
+def test_seal_keys_are_read_as_they_were_written(path: Path) -> None:
     assert (KeyFile(path).read(), KeyFile(path).state) == ([], ())
     keys = [drawn("xwing"), drawn()]
     keep(path, *keys)
     assert KeyFile(path).read() == keys
     assert path.stat().st_mode & 0o777 == 0o600
-    assert {one.name for one in path.parent.iterdir()} == {path.name, path.name + ".lock"}
+    assert {key.name for key in path.parent.iterdir()} == {path.name, path.name + ".lock"}
 
 
-def test_a_private_key_is_shown_by_nothing() -> None:
+def test_private_key_appears_in_no_representation() -> None:
     key = drawn()
     assert repr(key.private) not in repr(key)
     assert "private" not in repr(key)
@@ -40,26 +40,26 @@ def test_key_file_that_others_may_read_is_refused(path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX files")
-def test_a_pipe_in_its_place_is_refused_and_not_waited_for(path: Path) -> None:
+def test_pipe_in_place_of_the_key_file_is_refused_without_waiting(path: Path) -> None:
     os.mkfifo(path, 0o600)
     with pytest.raises(ParameterError, match="not a regular file"):
         KeyFile(path).read()
 
 
-def test_file_that_holds_no_keys_is_refused_and_not_repeated(path: Path) -> None:
+def test_file_without_keys_is_refused_without_quoting_its_content(path: Path) -> None:
     wrong = b'{"keys": [{"key": "x25519:AA", "private": "AA==", "made": "2026-11-20"}]}'
     for content in (b"", b"[]", b"{}", b'{"keys": [1]}', b"\xff", b"[" * 10_000, wrong):
         path.write_bytes(content)
         path.chmod(0o600)
-        with pytest.raises(ParameterError) as told:
+        with pytest.raises(ParameterError) as refusal:
             KeyFile(path).read()
         said = "not a file made by 'dither-server key create', or damaged; restore it from a copy"
-        assert told.value.problem == said, content
+        assert refusal.value.problem == said, content
     path.write_bytes(b'{"keys": {}}')
     assert KeyFile(path).read() == []
 
 
-def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+def test_failed_change_leaves_the_key_file_unchanged(path: Path) -> None:
     keep(path, drawn())
     before = path.read_bytes()
 
@@ -71,22 +71,22 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
+def test_two_processes_that_add_a_key_at_once_both_succeed(path: Path) -> None:
     keys = [drawn() for _ in range(8)]
     at_once(lambda key: KeyFile(path).change(lambda now: [*now, key]), *keys)
-    assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
+    assert {key_pair.public for key_pair in KeyFile(path).read()} == {key_pair.public for key_pair in keys}
 
 
-def test_a_keyring_follows_its_file(path: Path) -> None:
+def test_keyring_reloads_its_file_when_it_changes(path: Path) -> None:
     first, second, third = drawn(), drawn(), drawn("xwing")
     ring, other = KeyFile(path), KeyFile(path)
     assert (ring.known(), ring.suites()) == ([], [])
     for keys in ([first], [first, second], [first, second, third], [second, third], []):
         keep(path, *keys)
-        assert ring.known() == [one.public for one in keys] == other.known()
+        assert ring.known() == [key.public for key in keys] == other.known()
         assert ring.openers(first.public.suite) == ring.openers(first.public.suite)  # the same objects
-        assert ring.suites() == list(dict.fromkeys(one.public.suite for one in keys))
-        assert len(ring.openers(first.public.suite)) == sum(one in keys for one in (first, second))
+        assert ring.suites() == list(dict.fromkeys(key.public.suite for key in keys))
+        assert len(ring.openers(first.public.suite)) == sum(key in keys for key in (first, second))
     path.unlink()
     assert ring.known() == []
 
@@ -96,9 +96,9 @@ def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right
     keep(path, key)
     ring = KeyFile(path)
     before = path.read_bytes()
-    told = json.loads(before)
-    told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
-    path.write_bytes(json.dumps(told).encode())
+    document = json.loads(before)
+    document["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
+    path.write_bytes(json.dumps(document).encode())
     with pytest.raises(ParameterError):
         ring.known()
     path.write_bytes(before)

@@ -9,7 +9,7 @@ from dither_server.ingest.hpke import Opener
 from dither_server.ingest.sealed import Opening, _Place
 from dither_serving.problems import Problem
 
-ROWS = [bytes([one]) for one in range(100)]
+ROWS = [bytes([number]) for number in range(100)]
 PATIENCE = 60.0
 REFUSED = "overloaded, again in 5 s"
 
@@ -22,17 +22,17 @@ def test_rows_open_by_any_key_in_their_order_and_the_last_that_did_is_tried_firs
     tried: list[tuple[str, int]] = []
 
     def of(name: str, low: int, high: int) -> Opener:
-        def one(sealed: bytes, info: bytes) -> bytes | None:
+        def worker(sealed: bytes, info: bytes) -> bytes | None:
             assert info == b"info"
             tried.append((name, sealed[0]))
             return sealed * 2 if low <= sealed[0] < high else None
 
-        return one
+        return worker
 
     few = ROWS[:60]
     with Opening().place("peer") as place:
         opened = place.open(few, b"info", [of("new", 0, 10), of("old", 10, 50)])
-    assert opened == ({one: one * 2 for one in few[:50]}, few)
+    assert opened == ({row: row * 2 for row in few[:50]}, few)
     assert [name for name, row in tried if row < 10] == ["new"] * 10
     assert [name for name, row in tried if row == 10] == ["new", "old"]
     assert [name for name, row in tried if 10 < row < 50] == ["old"] * 39
@@ -45,7 +45,7 @@ def test_all_rows_open_in_their_order_whatever_their_number() -> None:
         with Opening().place("peer") as place:
             opened, tried = place.open(some, b"", [doubling])
         assert list(opened) == list(tried) == some
-        assert list(opened.values()) == [one * 2 for one in some]
+        assert list(opened.values()) == [row * 2 for row in some]
 
 
 def test_without_a_key_nothing_opens_and_a_part_was_tried() -> None:
@@ -100,16 +100,16 @@ class Worker:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for its turn, or has ended."""
+        """Return whether the thread waits for its turn or has ended."""
         return not self.thread.is_alive() or (self.place is not None and self.place.waits)
 
     def said(self) -> str:
-        """What became of it next."""
+        """Return the next event that the thread logged."""
         return self.outcome.get(timeout=PATIENCE)
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread does next and no event tells."""
+    """Wait for a step of another thread that sets no event."""
     pause = threading.Event()
     for _ in range(60_000):
         if condition():
@@ -125,12 +125,12 @@ def test_peers_take_turns_however_many_bodies_one_of_them_brings() -> None:
             workers = [
                 Worker(opening, peer, turns, log) for peer, turns in [("many", 4)] * 5 + [("one", 6), ("two", 3)]
             ]
-            until(lambda: all(one.waits for one in workers))
+            until(lambda: all(worker.waits for worker in workers))
         for number in range(5 * 4 + 6 + 3):
-            until(lambda: len(log) == number + 1 and sum(not one.waits for one in workers) == 1)  # noqa: B023
-            next(one for one in workers if not one.waits).go.release()
-    assert [one.said() for one in workers] == ["placed"] * 7
-    assert [one.said() for one in workers] == ["done"] * 7
+            until(lambda: len(log) == number + 1 and sum(not worker.waits for worker in workers) == 1)  # noqa: B023
+            next(worker for worker in workers if not worker.waits).go.release()
+    assert [worker.said() for worker in workers] == ["placed"] * 7
+    assert [worker.said() for worker in workers] == ["done"] * 7
     assert sorted(log[:3]) == sorted(log[3:6]) == sorted(log[6:9]) == ["many", "one", "two"]
     assert sorted(log[9:11]) == sorted(log[11:13]) == sorted(log[13:15]) == ["many", "one"]
     assert log[15:] == ["many"] * 14
@@ -145,7 +145,7 @@ def test_a_peer_with_many_places_gives_one_to_a_peer_with_fewer() -> None:
             for peer, becomes in (("many", "placed"), ("many", "placed"), ("many", "placed"), ("many", REFUSED)):
                 workers.append(Worker(opening, peer, 1, log))
                 assert workers[-1].said() == becomes
-            until(lambda: all(one.waits for one in workers))
+            until(lambda: all(worker.waits for worker in workers))
             held.enter_context(opening.place("other"))
             assert workers[2].said() == REFUSED  # the newest of those that have a place
             held.enter_context(opening.place("other"))
@@ -161,7 +161,7 @@ def test_a_peer_with_many_places_gives_one_to_a_peer_with_fewer() -> None:
         pass
 
 
-def test_a_body_that_has_given_way_ends_at_its_next_turn() -> None:
+def test_body_that_has_given_way_ends_at_its_next_turn() -> None:
     opening = Opening(places=2)
     with opening.place("many"), opening.place("many") as second:
         with second.turn(), opening.place("other"):
@@ -169,7 +169,7 @@ def test_a_body_that_has_given_way_ends_at_its_next_turn() -> None:
         with pytest.raises(Problem, match="too many batches are being opened"), second.turn():
             raise AssertionError
     with opening.place("a"), opening.place("b") as last:
-        assert last.open(ROWS[:3], b"", [doubling])[0] == {one: one * 2 for one in ROWS[:3]}
+        assert last.open(ROWS[:3], b"", [doubling])[0] == {row: row * 2 for row in ROWS[:3]}
 
 
 def test_a_place_and_a_turn_are_given_back_when_opening_fails() -> None:

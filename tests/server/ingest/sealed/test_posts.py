@@ -44,7 +44,7 @@ from server.collecting import (
 from server.ingest.sealed.sealing import batch_of, drawn, keep, pool, post, seal, sealed_rows, split
 
 NEVER = bytes(range(200, 248)) + bytes(THEME.mechanism.row_bytes)
-"""What opens for nobody."""
+"""Return rows that no key opens."""
 
 
 @pytest.fixture
@@ -58,25 +58,25 @@ def noise(count: int, suite: str = "x25519") -> list[bytes]:
     return [secrets.token_bytes(THEME.mechanism.row_bytes + SUITES[suite].overhead) for _ in range(count)]
 
 
-def told(app: Flask) -> dict[Refusal, int]:
+def refusals(app: Flask) -> dict[Refusal, int]:
     collector_of(app).close()
     return collector_of(app).store.refusals.read()
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door: FlaskClient, app: Flask) -> None:
-    one = drawn(suite)
-    keep(tmp_path / "seal-keys.json", drawn("x25519"), drawn("xwing"), one)
+    key = drawn(suite)
+    keep(tmp_path / "seal-keys.json", drawn("x25519"), drawn("xwing"), key)
     for metric in (THEME, MOBILE, VERSION):
         rows = rows_of(metric, 7)
-        sealed = [seal(row, one.public, pool(metric)) for row in split(metric, rows)]
+        sealed = [seal(row, key.public, pool(metric)) for row in split(metric, rows)]
         sent = SealedBatch.of(pool(metric), SUITES[suite], 812, sealed)
         response = post(door, sent.encode())
         assert (response.status_code, response.json) == (202, {"accepted": 7, "refused": 0})
         assert response.headers["Cache-Control"] == "no-store"
         assert same(collector_of(app).store.tally(metric), Tally.fold(metric.mechanism, rows))
         assert collector_of(app).store.sealed(metric) == Sealed(1, 7, 812, 0)
-    assert told(app) == {}
+    assert refusals(app) == {}
 
 
 def test_body_counts_once_though_its_keys_are_retired_between_two_tries(
@@ -90,7 +90,7 @@ def test_body_counts_once_though_its_keys_are_retired_between_two_tries(
     for left in ([following], [drawn()], []):
         keep(path, *left)
         answers.append(post(door, body).json)
-    assert [(one["accepted"], one["refused"]) for one in answers if one] == [(7, 0), (4, 3), (0, 7), (0, 7)]
+    assert [(answer["accepted"], answer["refused"]) for answer in answers if answer] == [(7, 0), (4, 3), (0, 7), (0, 7)]
     assert collector_of(app).store.tally(THEME).total == 7
     assert collector_of(app).store.sealed(THEME) == Sealed(1, 7, 7, 0)
 
@@ -108,7 +108,7 @@ _BODIES = st.lists(
 @given(bodies=_BODIES)
 @settings(max_examples=6, deadline=None, derandomize=True)
 def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[int], int, bool, str]]) -> None:
-    """Rows 0 to 4 are sealed for key a, 5 to 9 for key b, 10 is no report of a device, and 11 opens for nobody."""
+    """Rows 0 to 4 are sealed for key a, 5 to 9 for key b, 10 is not a valid report, and 11 opens with no key."""
     keys = {"a": drawn(), "b": drawn()}
     plain = split(THEME, rows_of(THEME, 10))
     sealed = [seal(row, keys["ab"[place // 5]].public, pool(THEME)) for place, row in enumerate(plain)]
@@ -120,8 +120,8 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
         apps = [create_app(config(path)) for _ in range(2)]
 
         def close() -> None:
-            for one in apps:
-                collector_of(one).close()
+            for each in apps:
+                collector_of(each).close()
 
         closed.callback(close)
         for rows, number, restarted, valid in bodies:
@@ -138,16 +138,16 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             counted |= fresh
             tally = collector_of(apps[0]).store.tally(THEME)
             assert same(tally, Tally.fold(THEME.mechanism, b"".join(plain[row] for row in sorted(counted))))
-            told = collector_of(apps[1]).store.sealed(THEME)
-            assert (0 if told is None else told.reports) == len(counted)
+            summary = collector_of(apps[1]).store.sealed(THEME)
+            assert (0 if summary is None else summary.reports) == len(counted)
 
 
-def test_who_has_two_keys_can_tell_apart_the_reports_of_a_batch_that_are_sealed_for_each() -> None:
-    """So the reports of an app that has just changed its key are hidden only among those for the same key."""
+def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None:
+    """Reports of an app that has just changed its key are therefore hidden only among those for the same key."""
     old, new = drawn(), drawn()
     body = batch_of(THEME, sealed_rows(THEME, old.public, 9) + sealed_rows(THEME, new.public, 1))
-    for one, count in ((old, 9), (new, 1)):
-        open_row = opener(one.public, one.private)
+    for key, count in ((old, 9), (new, 1)):
+        open_row = opener(key.public, key.private)
         opened = [open_row(row, body.pool.info) for row in body.split(THEME.mechanism.row_bytes)]
         assert sum(row is not None for row in opened) == count
 
@@ -179,7 +179,7 @@ def test_reports_of_a_stratum_are_counted_there(layered: Flask, key: SecretKey) 
         assert said in json.loads(refused.data)["detail"]
 
 
-def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
+def test_rows_that_do_not_open_or_are_no_reports_are_refused_one_by_one(
     key: SecretKey, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = [seal(bytes([200 + one]), key.public, pool(THEME)) for one in range(2)]
@@ -197,7 +197,7 @@ def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
     for said, count in (("reports", 40), ("refused", 10), ("alarms", 1)):
         assert f'dither_sealed_{said}_total{{metric="theme"}} {count}.0' in counters
     assert f'dither_refused_batches_total{{metric="theme",reason="sealed",version="{THEME.version}"}} 10.0' in counters
-    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 10}
+    assert refusals(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 10}
 
 
 def test_more_than_5_percent_that_do_not_open_are_logged_once_a_minute(
@@ -221,7 +221,7 @@ def test_where_nothing_opens_the_batch_is_refused_and_may_come_again(
     keep(tmp_path / "seal-keys.json", key)
     assert post(door, body).json == {"accepted": 30, "refused": 0}
     assert collector_of(app).store.tally(THEME).total == 30
-    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
+    assert refusals(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
 
 
 def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
@@ -274,7 +274,7 @@ OURS = pool(THEME)
 
 
 def raw(sealed: bytes, total: int = 9, where: Pool = OURS, suite: str = "x25519") -> bytes:
-    """A body with these sealed bytes as they are, and the right id."""
+    """Return a body with exactly these sealed bytes and the right id."""
     return SealedBatch.of(where, SUITES[suite], total, [sealed]).encode()
 
 
@@ -314,8 +314,8 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
-    assert Counter({one.kind: count for one, count in told(app).items()}) <= kinds
-    assert {one.kind for one in told(app)} == kinds.keys()
+    assert Counter({one.kind: count for one, count in refusals(app).items()}) <= kinds
+    assert {one.kind for one in refusals(app)} == kinds.keys()
 
 
 def test_sealed_report_of_a_device_is_refused_as_an_unknown_pool(key: SecretKey, door: FlaskClient) -> None:
@@ -340,7 +340,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
             assert f"more than {limit:,} reports" in json.loads(refused.data)["detail"]
 
 
-def test_while_the_keys_cannot_be_read_the_relay_comes_again(
+def test_relay_is_asked_to_retry_while_the_keys_cannot_be_read(
     key: SecretKey, tmp_path: Path, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     body, path = batch_of(THEME, sealed_rows(THEME, key.public)).encode(), tmp_path / "seal-keys.json"
@@ -374,15 +374,15 @@ def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(key: SecretKey
         assert collector.store.tally(THEME).total == 30
 
 
-def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp_path: Path) -> None:
-    one, other = drawn(), drawn("xwing")
-    asked = {**METRICS, "theme": replace(THEME, seal=one.public), "layout": replace(LAYOUT, seal=one.public)}
-    app = create_app(config(tmp_path, metrics=asked, rows_limit=99, body_limit=5000))
+def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None:
+    key, other = drawn(), drawn("xwing")
+    configured = {**METRICS, "theme": replace(THEME, seal=key.public), "layout": replace(LAYOUT, seal=key.public)}
+    app = create_app(config(tmp_path, metrics=configured, rows_limit=99, body_limit=5000))
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         limits = {"batch_limit": 99, "body_limit": 5000}
         assert client.get("/v1/sealed").json == {"pools": [], **limits}
-        keep(tmp_path / "seal-keys.json", one, drawn(), other)
+        keep(tmp_path / "seal-keys.json", key, drawn(), other)
         answer = client.get("/v1/sealed").json
         assert answer is not None
         assert LAYOUT.strata is not None
@@ -390,7 +390,7 @@ def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp
         assert answer == {
             "pools": [
                 {"pool": digest, "suite": suite, "length": 1 + SUITES[suite].overhead}
-                for digest in sorted(digests)  # so that the order tells nothing either
+                for digest in sorted(digests)  # so that the order reveals nothing either
                 for suite in ("x25519", "xwing")
             ],
             **limits,
@@ -398,9 +398,9 @@ def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp
         words = {"theme", "layout", THEME.version, LAYOUT.version, *LAYOUT.strata.labels}
         assert not [word for word in words if word in client.get("/v1/sealed").text]
         collector.store.definitions.disable("layout", None, TODAY)
-        told = client.get("/v1/sealed").json
-        assert told is not None
-        assert {one["pool"] for one in told["pools"]} == {digests[0]}
+        listing = client.get("/v1/sealed").json
+        assert listing is not None
+        assert {entry["pool"] for entry in listing["pools"]} == {digests[0]}
         (tmp_path / "seal-keys.json").chmod(0o640)
         assert problem(client.get("/v1/sealed")) == (503, "unavailable")
 
@@ -412,7 +412,7 @@ def is_counted(metric: Metric, row: bytes) -> bool:
         return False
 
 
-def test_of_rows_that_open_those_are_counted_that_a_device_could_have_sent() -> None:
+def test_opened_rows_are_counted_only_if_a_device_could_have_sent_them() -> None:
     listed = parse_metrics('[metrics.editors]\ntype = "selection"\nvalues = ["a", "b", "c", "d", "e"]\nepsilon = 1.0\n')
     for metric in (*METRICS.values(), *STRATA.values(), *listed.values()):
         width, draws = metric.mechanism.row_bytes, random.Random(7)

@@ -69,32 +69,32 @@ def client(folder: Path) -> Iterator[FlaskClient]:
 
 
 def test_answer_has_marginals_and_shares_within_answers(client: FlaskClient) -> None:
-    told = client.get("/v1/metrics/both/estimate").get_json()
-    assert told["reports"] == 4000
-    shares = [row["frequency"] for row in told["values"]]
-    for one, axis, sums in zip(
-        told["marginals"],
+    answer = client.get("/v1/metrics/both/estimate").get_json()
+    assert answer["reports"] == 4000
+    shares = [row["frequency"] for row in answer["values"]]
+    for part, axis, sums in zip(
+        answer["marginals"],
         BOTH.question.axes,  # type: ignore[attr-defined]  # it is a crossing
         (np.reshape(shares, (3, 3)).sum(axis=1), np.reshape(shares, (3, 3)).sum(axis=0)),
         strict=True,
     ):
-        assert (one["axis"], tuple(row["value"] for row in one["values"])) == (axis.name, axis.labels)
-        assert [row["frequency"] for row in one["values"]] == pytest.approx(list(sums))
-        assert [row["count"] for row in one["values"]] == pytest.approx(list(4000 * sums))
-        for row in one["values"]:
+        assert (part["axis"], tuple(row["value"] for row in part["values"])) == (axis.name, axis.labels)
+        assert [row["frequency"] for row in part["values"]] == pytest.approx(list(sums))
+        assert [row["count"] for row in part["values"]] == pytest.approx(list(4000 * sums))
+        for row in part["values"]:
             assert row["low"] <= max(row["frequency"], 0) <= row["high"]
             assert row["noise_error"] < row["standard_error"] or row["frequency"] <= 0
-        assert sum(row["consistent"] for row in one["values"]) == pytest.approx(1)
-    ways = [(one["of"], one["given"]) for one in told["conditional"]]
+        assert sum(row["consistent"] for row in part["values"]) == pytest.approx(1)
+    ways = [(part["of"], part["given"]) for part in answer["conditional"]]
     assert ways == [("theme", "device"), ("device", "theme")]
-    by_pair = {row["value"]: row["frequency"] for row in told["values"]}
-    phone = told["marginals"][1]["values"][0]["frequency"]
-    (dark,) = (row for row in told["conditional"][0]["values"] if (row["given"], row["value"]) == ("phone", "dark"))
+    by_pair = {row["value"]: row["frequency"] for row in answer["values"]}
+    phone = answer["marginals"][1]["values"][0]["frequency"]
+    (dark,) = (row for row in answer["conditional"][0]["values"] if (row["given"], row["value"]) == ("phone", "dark"))
     assert dark["share"] == pytest.approx(by_pair["dark / phone"] / phone)
     assert dark["low"] < 5 / 6 < dark["high"]
     assert dark["verdict"] == "ok"
-    nobody = [row for row in told["conditional"][0]["values"] if row["given"] == "other"]
-    known = told["marginals"][1]["values"][2]["low"] > 0
+    nobody = [row for row in answer["conditional"][0]["values"] if row["given"] == "other"]
+    known = answer["marginals"][1]["values"][2]["low"] > 0
     assert known or {(row["share"], row["low"], row["verdict"]) for row in nobody} == {(None, None, "too-few")}
 
 
@@ -110,22 +110,22 @@ def test_simultaneous_intervals_are_wider(client: FlaskClient) -> None:
         client.get(f"/v1/metrics/both/estimate{query}").get_json() for query in ("", "?simultaneous=true")
     )
     assert together["simultaneous"] == "bonferroni"
-    for one, other in zip(each["marginals"][0]["values"], together["marginals"][0]["values"], strict=True):
-        assert other["high"] > one["high"]
+    for part, other in zip(each["marginals"][0]["values"], together["marginals"][0]["values"], strict=True):
+        assert other["high"] > part["high"]
 
 
 def test_exports_hold_cells_marginals_and_conditionals(client: FlaskClient) -> None:
     rows = list(csv.DictReader(io.StringIO(client.get("/v1/metrics/both/estimate?format=csv").text)))
-    told = client.get("/v1/metrics/both/estimate").get_json()
+    answer = client.get("/v1/metrics/both/estimate").get_json()
     assert [row["part"] for row in rows] == ["cell"] * 9 + ["marginal"] * 6 + ["conditional"] * 18
     assert set(names_of(COLUMNS)) <= set(rows[0])
     cell, first, second = rows[3], rows[10], rows[12]
     assert (cell["value"], cell["first"], cell["second"], cell["given"]) == ("dark / phone", "dark", "phone", "")
     assert (first["value"], first["first"], first["second"]) == ("dark", "dark", "")
     assert (second["value"], second["first"], second["second"]) == ("phone", "", "phone")
-    assert float(second["low"]) == told["marginals"][1]["values"][0]["low"]
+    assert float(second["low"]) == answer["marginals"][1]["values"][0]["low"]
     within = {(row["first"], row["second"], row["given"]): row for row in rows if row["part"] == "conditional"}
-    share = told["conditional"][1]["values"][3]
+    share = answer["conditional"][1]["values"][3]
     assert (share["given"], share["value"]) == ("dark", "phone")
     assert float(within["dark", "phone", "theme"]["frequency"]) == share["share"]
     assert within["dark", "phone", "device"]["frequency"] != within["dark", "phone", "theme"]["frequency"]
@@ -153,10 +153,10 @@ def test_pairs_are_compared_and_have_a_trend(client: FlaskClient) -> None:
 def test_marginals_without_reports_are_null(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, metrics={"both": BOTH}))
     with closing(collector_of(app)):
-        told = app.test_client().get("/v1/metrics/both/estimate").get_json()
+        answer = app.test_client().get("/v1/metrics/both/estimate").get_json()
         assert "No reports yet" in app.test_client().get("/m/both").text
-    assert told["marginals"][0]["values"][0] | {"value": ""} == {
-        **dict.fromkeys(told["marginals"][0]["values"][0]),
+    assert answer["marginals"][0]["values"][0] | {"value": ""} == {
+        **dict.fromkeys(answer["marginals"][0]["values"][0]),
         "value": "",
         "low": 0,
         "high": 1,
@@ -164,7 +164,7 @@ def test_marginals_without_reports_are_null(tmp_path: Path) -> None:
         "noise_high": 1,
         "verdict": "too-few",
     }
-    assert {row["verdict"] for one in told["conditional"] for row in one["values"]} == {"too-few"}
+    assert {row["verdict"] for part in answer["conditional"] for row in part["values"]} == {"too-few"}
 
 
 def test_marginals_and_conditionals_count_as_cost_however_few_values_are_chosen(tmp_path: Path) -> None:
@@ -194,16 +194,16 @@ def view_of(client: FlaskClient, name: str) -> Any:
 
 
 def test_page_shows_the_numbers_of_the_api(client: FlaskClient) -> None:
-    shown, told = view_of(client, "both"), client.get("/v1/metrics/both/estimate").get_json()
+    shown, answer = view_of(client, "both"), client.get("/v1/metrics/both/estimate").get_json()
     grid = shown.grid
     assert (grid.down, grid.across, list(grid.heads)) == ("theme", "device", ["phone", "desktop", "other"])
     assert [cell["value"] for line in grid.lines for cell in line.cells] == list(BOTH.labels)
-    assert [dict(line.whole or {}) for line in grid.lines] == told["marginals"][0]["values"]
-    assert [dict(foot) for foot in grid.feet] == told["marginals"][1]["values"]
-    for one, within in zip(told["conditional"], shown.within, strict=True):
-        assert (one["given"], one["of"]) == (within.down, within.across)
-        assert [dict(cell) for line in within.lines for cell in line.cells] == one["values"]
-        assert [line.label for line in within.lines] == [*dict.fromkeys(row["given"] for row in one["values"])]
+    assert [dict(line.whole or {}) for line in grid.lines] == answer["marginals"][0]["values"]
+    assert [dict(foot) for foot in grid.feet] == answer["marginals"][1]["values"]
+    for part, within in zip(answer["conditional"], shown.within, strict=True):
+        assert (part["given"], part["of"]) == (within.down, within.across)
+        assert [dict(cell) for line in within.lines for cell in line.cells] == part["values"]
+        assert [line.label for line in within.lines] == [*dict.fromkeys(row["given"] for row in part["values"])]
 
 
 def test_page_shows_the_most_frequent_of_many_answers_in_their_order(client: FlaskClient) -> None:

@@ -21,15 +21,15 @@ PEOPLE = {"a.b": 40_000, "dd": 25_000, "": 15_000, "too long": 12_000, "É": 8_0
 SURVEY = surveyed(PEOPLE)
 
 
-def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
+def test_discovered_rows_are_the_strings_of_people_most_frequent_first() -> None:
     assert isinstance(summary_of(CRASH), Discoveries)
     rows = DISCOVERIES.table(SURVEY, Query()).rows()
     assert [row["value"] for row in rows[:2]] == ["a.b", "dd"]
     shares = {"a.b": 0.4, "dd": 0.25, "": 0.15, "…": 0.2}  # neither can be spelled: "too long" has letters that are not
-    found = {row["value"]: row for row in rows}
-    assert set(shares) <= set(found)
+    by_value = {row["value"]: row for row in rows}
+    assert set(shares) <= set(by_value)
     for value, share in shares.items():
-        row = found[value]
+        row = by_value[value]
         assert list(row) == names_of(COLUMNS)
         assert abs(row["frequency"] - share) < 6 * row["standard_error"]
         assert row["low"] < row["frequency"] < row["high"]
@@ -37,27 +37,27 @@ def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
 
 
 def test_answer_tells_reach_poisoning_and_people_whose_string_was_not_tried() -> None:
-    told = DISCOVERIES.table(SURVEY, Query(forged=0.02)).about
+    answer = DISCOVERIES.table(SURVEY, Query(forged=0.02)).about
     mechanism = CRASH.mechanism
-    assert told["reports"] == 100_000
-    assert told["confirming"] == SURVEY.tally.reports[-2:].sum()
-    assert told["reach"] == reach(mechanism, 100_000)
-    assert told["unlisted"]["low"] <= 0.02  # nearly all hold strings that are found, and so were tried
-    assert told["unlisted"]["standard_error"] < 0.1
-    assert told["poisoning"]["reports"] == 2000
-    assert told["poisoning"]["gain_up"] == pytest.approx(
-        2000 / told["confirming"] * float((1 - mechanism.q) / (mechanism.p - mechanism.q))
+    assert answer["reports"] == 100_000
+    assert answer["confirming"] == SURVEY.tally.reports[-2:].sum()
+    assert answer["reach"] == reach(mechanism, 100_000)
+    assert answer["unlisted"]["low"] <= 0.02  # nearly all hold strings that are found, and so were tried
+    assert answer["unlisted"]["standard_error"] < 0.1
+    assert answer["poisoning"]["reports"] == 2000
+    assert answer["poisoning"]["gain_up"] == pytest.approx(
+        2000 / answer["confirming"] * float((1 - mechanism.q) / (mechanism.p - mechanism.q))
     )
-    assert 10 < told["poisoning"]["reports_to_appear"] < told["reach"] * 100_000
-    assert told["health"]
-    assert not any(check["odd"] for check in told["health"])
+    assert 10 < answer["poisoning"]["reports_to_appear"] < answer["reach"] * 100_000
+    assert answer["health"]
+    assert not any(check["odd"] for check in answer["health"])
 
 
-def test_without_reports_only_the_reports_needed_are_told() -> None:
-    told = DISCOVERIES.table(NOTHING, Query()).whole()
-    assert (told["values"], told["reach"], told["unlisted"]) == ([], None, None)
-    assert told["sought"]["share"] == 0.01
-    assert told["sought"]["reports"] > 1000
+def test_discovery_without_reports_states_only_the_reports_needed() -> None:
+    answer = DISCOVERIES.table(NOTHING, Query()).whole()
+    assert (answer["values"], answer["reach"], answer["unlisted"]) == ([], None, None)
+    assert answer["sought"]["share"] == 0.01
+    assert answer["sought"]["reports"] > 1000
 
 
 def test_errors_allow_for_people_who_report_every_day() -> None:
@@ -142,8 +142,8 @@ def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
 
 
 def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
-    told = DISCOVERIES.table(surveyed({"a": 20}), Query()).whole() | {"values": []}
-    _, rows, after, *_ = DISCOVERIES.text(told)
+    answer = DISCOVERIES.table(surveyed({"a": 20}), Query()).whole() | {"values": []}
+    _, rows, after, *_ = DISCOVERIES.text(answer)
     assert rows == [("Nothing was found.",)]
     assert not any(line.startswith("found") for line in after)
     assert any("To find one that 1% of people have takes" in line for line in after)

@@ -1,4 +1,4 @@
-"""Answers of few reports: one rule for all kinds, in JSON, in tables and for terminals."""
+"""Answers from few reports follow one rule for all kinds, in JSON, in tables and on terminals."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def lines_of(text: TextTable) -> str:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_reports_print_no_nonsense(kind: str, epsilon: float) -> None:
-    """Numbers appear with the first count from which any share could be told, and stay."""
+    """Numbers appear at the first count that could separate any share from 0, and stay."""
     shown = []
     for reports in (0, 1, 2, 5, 12, 40, 150):
         answer, text = answer_of(kind, epsilon, reports)
@@ -106,8 +106,8 @@ def test_pairs_have_their_verdict_in_a_terminal() -> None:
         assert re.search(rf"^{row['given']} .*{row['value']}  {row['verdict']}$", text, re.MULTILINE)
 
 
-def test_a_report_says_little_of_an_average_and_nothing_of_the_strings_of_others() -> None:
-    """By a normal law one report at a large ε told both to a few points."""
+def test_one_report_says_little_about_a_mean_and_nothing_about_strings_of_others() -> None:
+    """A normal approximation would state both to within a few points from one report at a large ε."""
     answer, _ = answer_of("selection", 8.0, 1)
     assert answer["average"]["low"] < 0.5
     assert answer["average"]["high"] > 3
@@ -116,7 +116,7 @@ def test_a_report_says_little_of_an_average_and_nothing_of_the_strings_of_others
     assert all(row["high"] > 0.8 for row in answer["values"])
 
 
-def test_strings_that_no_report_tells_apart_have_an_estimate() -> None:
+def test_strings_that_no_report_distinguishes_have_an_estimate() -> None:
     """Of two strings in one bucket of the only row with reports the error is infinite."""
     metric = parse_metrics('[metrics.few]\nepsilon = 4.0\ntype = "string"\nbuckets = 2\ncandidates = ["x", "y", "z"]')[
         "few"

@@ -24,16 +24,16 @@ DAYS, PEOPLE = 6, 300
 
 
 def comparison(
-    metric: Metric, first: Tally, second: Tally, *, change: float = 0.01, other: Metric | None = None
+    number: Metric, first: Tally, second: Tally, *, change: float = 0.01, other: Metric | None = None
 ) -> list[dict[str, Any]]:
-    first_side, second_side = survey(metric, first, by=bare), survey(other or metric, second, by=bare)
+    first_side, second_side = survey(number, first, by=bare), survey(other or number, second, by=bare)
     return compared((first_side, second_side), Comparison(change=change)).rows()
 
 
-def trend(metric: Metric, tallies: list[Tally]) -> dict[str, Any]:
+def trend(number: Metric, tallies: list[Tally]) -> dict[str, Any]:
     days = [TODAY + timedelta(days=number) for number in range(len(tallies))]
-    steps = [TrendStep(day, day, bare(metric, (), tally, 0.95)) for day, tally in zip(days, tallies, strict=True)]
-    return trend_table(metric, steps, 0.95).whole()
+    steps = [TrendStep(day, day, bare(number, (), tally, 0.95)) for day, tally in zip(days, tallies, strict=True)]
+    return trend_table(number, steps, 0.95).whole()
 
 
 def most(chance: float, runs: int = RUNS) -> int:
@@ -42,31 +42,31 @@ def most(chance: float, runs: int = RUNS) -> int:
 
 
 def test_comparison_of_the_same_people_is_seldom_a_change() -> None:
-    for one, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
-        rng, shares = np.random.default_rng(5), hill(one, 0.2)
-        rows = [comparison(one, *(drawn(one, shares, n, rng) for n in reports)) for _ in range(RUNS)]
-        assert all(mean["changed"] == (mean["adjusted"] < 0.05) for mean, *_ in rows), one
-        changed = [[row["changed"] for row in one] for one in rows]
-        assert sum(map(any, changed)) <= most(0.05), one
-        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), one
+    for number, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
+        rng, shares = np.random.default_rng(5), hill(number, 0.2)
+        rows = [comparison(number, *(drawn(number, shares, n, rng) for n in reports)) for _ in range(RUNS)]
+        assert all(mean["changed"] == (mean["adjusted"] < 0.05) for mean, *_ in rows), number
+        changed = [[row["changed"] for row in run] for run in rows]
+        assert sum(map(any, changed)) <= most(0.05), number
+        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), number
 
 
 def test_intervals_hold_the_true_difference() -> None:
-    """Those of a geoone mean too, of which one side is known badly."""
-    for one, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
-        rng, scale, sides = np.random.default_rng(6), Scale.of(one), [hill(one, middle) for middle in middles]
+    """The geometric mean too, of which one side is known badly."""
+    for number, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
+        rng, scale, sides = np.random.default_rng(6), Scale.of(number), [hill(number, middle) for middle in middles]
         points = np.arange(len(sides[0])) / scale.last
         means = [scale.value(float(shares @ points)) for shares in sides]
         medians = [scale.at(int(np.searchsorted(np.cumsum(shares), 0.5))) for shares in sides]
         missed, differences, errors = 0, [], []
         for _ in range(RUNS):
-            mean, median, _ = comparison(one, *(drawn(one, sides[n], (200, 20_000)[n], rng) for n in (0, 1)))
+            mean, median, _ = comparison(number, *(drawn(number, sides[n], (200, 20_000)[n], rng) for n in (0, 1)))
             missed += not mean["low"] <= means[1] - means[0] <= mean["high"]
             differences.append(mean["difference"])
             errors.append((mean["high"] - mean["low"]) / 2 / 1.96)
             assert median["low"] <= medians[1] - medians[0] <= median["high"]  # in far more than 95%
-        assert missed <= most(0.06), one
-        assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.4), one
+        assert missed <= most(0.06), number
+        assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.4), number
 
 
 def test_reports_needed_see_the_change_with_the_stated_power() -> None:
@@ -135,9 +135,9 @@ def test_mean_beyond_all_doubles_is_none() -> None:
     assert all(number is None or math.isfinite(number) for number in row.values() if not isinstance(number, str))
 
 
-def people_of(metric: Metric, shares: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int, int]]:
+def people_of(number: Metric, shares: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int, int]]:
     """People with an answer; of those with a permanent part also their cohort and their permanent draw."""
-    mechanism, people = metric.mechanism, []
+    mechanism, people = number.mechanism, []
     for point in rng.choice(len(shares), PEOPLE, p=shares):
         cohort = int(rng.integers(mechanism.cohorts))
         (cell,) = mechanism.marked(int(point), cohort)
@@ -147,9 +147,9 @@ def people_of(metric: Metric, shares: np.ndarray, rng: np.random.Generator) -> l
     return people
 
 
-def reports_of(metric: Metric, people: list[tuple[int, int, int]], rng: np.random.Generator) -> Tally:
+def reports_of(number: Metric, people: list[tuple[int, int, int]], rng: np.random.Generator) -> Tally:
     """One report of each."""
-    mechanism = metric.mechanism
+    mechanism = number.mechanism
     counts = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
     for point, of_theirs, cell in people:
         cohort, said = of_theirs, cell
@@ -162,40 +162,42 @@ def reports_of(metric: Metric, people: list[tuple[int, int, int]], rng: np.rando
     return Tally(counts.sum(axis=1), counts)
 
 
-@pytest.mark.parametrize(("metric", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
-def test_the_same_people_reporting_again_are_no_drift(metric: Metric, crowds: int) -> None:
+@pytest.mark.parametrize(("number", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
+def test_the_same_people_reporting_again_are_no_drift(number: Metric, crowds: int) -> None:
     """Other people each day; the same on all days; the same on the first half, and others on the second."""
-    runs, rng, shares = 40, np.random.default_rng(11), hill(metric, 0.5, 2)
+    runs, rng, shares = 40, np.random.default_rng(11), hill(number, 0.5, 2)
     drifts = 0
     for _ in range(runs):
         if crowds:
-            known = [people_of(metric, shares, rng) for _ in range(crowds)]
-            tallies = [reports_of(metric, known[day * crowds // DAYS], rng) for day in range(DAYS)]
+            known = [people_of(number, shares, rng) for _ in range(crowds)]
+            tallies = [reports_of(number, known[day * crowds // DAYS], rng) for day in range(DAYS)]
         else:
-            tallies = [drawn(metric, shares, PEOPLE, rng) for _ in range(DAYS)]
-        drifts += trend(metric, tallies)["values"][0]["drift"]
+            tallies = [drawn(number, shares, PEOPLE, rng) for _ in range(DAYS)]
+        drifts += trend(number, tallies)["values"][0]["drift"]
     assert drifts <= most(0.05, runs)
 
 
 def test_permanent_draws_widen_the_error_of_a_slope() -> None:
-    """The same people may stand behind all days: what a permanent draw adds to one it adds to each."""
+    """The same people may report on all days: a permanent draw adds the same error to each."""
     stretched = []
-    for one in (LINEAR, PERMANENT):
+    for number in (LINEAR, PERMANENT):
         rng = np.random.default_rng(3)
-        tallies = [drawn(one, hill(one, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
-        errors = [bare(one, (), tally, 0.95).mean.standard_error for tally in tallies]
-        independent = Scale.of(one).width * np.sqrt(np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2))
-        stretched.append(trend(one, tallies)["values"][0]["slope_error"] / independent)
+        tallies = [drawn(number, hill(number, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
+        errors = [bare(number, (), tally, 0.95).mean.standard_error for tally in tallies]
+        independent = Scale.of(number).width * np.sqrt(
+            np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2)
+        )
+        stretched.append(trend(number, tallies)["values"][0]["slope_error"] / independent)
     assert 1 <= stretched[0] < 1.2
     assert stretched[1] > 1.1
 
 
 def test_drift_is_seen_with_its_slope() -> None:
-    for one, width, unit in ((LINEAR, 10, "s"), (TABLE, 10, "unit"), (LOG, np.log(1200), "logarithm")):
+    for number, width, unit in ((LINEAR, 10, "s"), (TABLE, 10, "unit"), (LOG, np.log(1200), "logarithm")):
         rng = np.random.default_rng(12)
-        answer = trend(one, [drawn(one, hill(one, 0.4 + 0.02 * day), 10**6, rng) for day in range(4)])
+        answer = trend(number, [drawn(number, hill(number, 0.4 + 0.02 * day), 10**6, rng) for day in range(4)])
         mean, *quantiles = answer["values"]
-        assert mean["drift"], one
+        assert mean["drift"], number
         assert mean["slope"] == pytest.approx(0.02 * width, rel=0.05)
         assert mean["adjusted"] == mean["p_value"] < 1e-6
         assert answer["slope_unit"] == f"{unit} per day"

@@ -1,4 +1,4 @@
-"""What pages show of a number: drawings of any grid, and nothing that runs."""
+"""Pages about a number: drawings of any grid, and no scripts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -34,30 +34,30 @@ METRICS = parse_metrics(TOML)
 HOSTILE = METRICS["hostile"]
 
 
-def view_of(one: Metric, reports: int) -> NumberView:
-    tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().view(survey(one, tally), Query(), PageRequest("", 1, 10))
+def view_of(metric: Metric, reports: int) -> NumberView:
+    tally = drawn(metric, hill(metric, 0.4), reports, np.random.default_rng(reports))
+    return Numbers().view(survey(metric, tally), Query(), PageRequest("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:
     return np.array([[float(number) for number in pair.split(",")] for pair in points.split()])
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
-def test_drawings_stay_in_their_frame(one: Metric) -> None:
+@pytest.mark.parametrize("metric", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
+def test_drawings_stay_in_their_frame(metric: Metric) -> None:
     for reports in (1, 10**4, 10**9):
-        shown = view_of(one, reports)
+        shown = view_of(metric, reports)
         for points in (shown.curve, shown.band):
-            found = numbers_of(points)
-            assert (found >= 0).all(), reports
-            assert (found <= [600, 80]).all(), reports
+            coordinates = numbers_of(points)
+            assert (coordinates >= 0).all(), reports
+            assert (coordinates <= [600, 80]).all(), reports
         assert (np.diff(numbers_of(shown.curve)[:, 1]) <= 0).all()  # the curve rises
         assert sum(bar.share for bar in shown.bars) == pytest.approx(1)
         assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
-        assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
+        assert len(shown.bars) == min(20, (metric.mechanism.size or 0) - 1)
         assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
         assert [mark.name for mark in shown.marks] == ["median", "95th percentile"]
-        ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+        ends = metric.question.low, metric.question.high  # type: ignore[attr-defined]
         labels = shown.ticks(4)
         assert len(labels) == 5
         assert "" not in labels or len(labels[-1]) > 5  # those that would overlap on a phone are left out
@@ -67,7 +67,7 @@ def test_drawings_stay_in_their_frame(one: Metric) -> None:
         )
 
 
-def test_bars_of_the_shape_are_where_people_are() -> None:
+def test_bars_of_the_shape_hold_the_shares_of_their_ranges() -> None:
     bars = view_of(LINEAR, 10**9).bars
     shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
     middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
@@ -101,16 +101,16 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "for a mean within 1% of the range" in front
     assert "geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
-    one = client.get("/m/one").text
-    assert "1 report: too few to say anything." in one
-    assert "over days" not in one
+    single = client.get("/m/one").text
+    assert "1 report: too few to say anything." in single
+    assert "over days" not in single
     day = client.get("/m/day").text
     assert "The mean is geometric" in day
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "median", "95th percentile")] == [True] * 3
     assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
-    for page in (one, day, days):
+    for page in (single, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
 
@@ -131,7 +131,7 @@ def test_every_drawing_is_a_table_too(app: Flask) -> None:
     assert page.count("details") >= 4
 
 
-def test_links_of_a_page_can_be_followed(app: Flask) -> None:
+def test_links_of_a_number_page_can_be_followed(app: Flask) -> None:
     client = app.test_client()
     page = Page(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
     links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]

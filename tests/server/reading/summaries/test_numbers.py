@@ -51,17 +51,17 @@ NUMBERS = Numbers()
 MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016)
 
 
-def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
-    return survey(metric, drawn(metric, hill(metric, middle), reports, np.random.default_rng(seed)))
+def surveyed(number: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
+    return survey(number, drawn(number, hill(number, middle), reports, np.random.default_rng(seed)))
 
 
 def answer(of: CollectedReports, query: Query | None = None) -> dict[str, Any]:
     return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query())))))
 
 
-def test_places_of_the_grid_and_numbers_are_inverse() -> None:
-    for one in (LINEAR, LOG):
-        scale = Scale.of(one)
+def test_grid_positions_and_numbers_convert_both_ways() -> None:
+    for number in (LINEAR, LOG):
+        scale = Scale.of(number)
         for place in (0, 1, 0.25 * scale.last, scale.last - 1, scale.last):
             assert scale.place(scale.at(place)) == pytest.approx(place, abs=1e-9)
         assert (scale.at(0), scale.at(scale.last)) == pytest.approx((scale.low, scale.high))
@@ -83,7 +83,7 @@ def test_point_beyond_the_range_is_refused() -> None:
             Scale.of(LINEAR).place(at)
 
 
-def test_points_are_even_and_fewer_on_a_coarse_grid() -> None:
+def test_points_of_the_curve_are_even_and_fewer_on_a_coarse_grid() -> None:
     assert Scale.of(LINEAR).evenly(4) == pytest.approx([2.5, 5, 7.5])
     assert Scale.of(LINEAR).evenly(32)[0] == pytest.approx(10 / 32)
     assert Scale.of(COARSE).evenly(32) == []
@@ -94,9 +94,9 @@ def test_mean_beyond_all_doubles_is_null() -> None:
     scale = Scale.of(metric("low = 1e-300\nhigh = 1e300\nlog = true\nepsilon = 1.0"))
     assert (scale.value(2), scale.value(-2)) == (math.inf, 0)
     assert math.isnan(scale.value(math.nan))
-    told = scale.mean(dataclasses.replace(MEAN, estimate=3.0))
-    assert (told["value"], told["standard_error"]) == (None, None)
-    assert told["low"] == pytest.approx(scale.value(0.38))
+    result = scale.mean(dataclasses.replace(MEAN, estimate=3.0))
+    assert (result["value"], result["standard_error"]) == (None, None)
+    assert result["low"] == pytest.approx(scale.value(0.38))
 
 
 def test_mean_known_only_to_half_of_the_range_is_too_few() -> None:
@@ -107,65 +107,65 @@ def test_mean_known_only_to_half_of_the_range_is_too_few() -> None:
 
 def test_interval_of_a_quantile_includes_answers_of_its_end_points() -> None:
     scale = Scale.of(LINEAR)  # 128 steps
-    told = scale.quantile(Quantile(0.5, 64, 60, 70, "ok"), 10)
-    assert (told["value"], told["low"], told["high"]) == pytest.approx((5, 59 / 12.8, 71 / 12.8))
+    result = scale.quantile(Quantile(0.5, 64, 60, 70, "ok"), 10)
+    assert (result["value"], result["low"], result["high"]) == pytest.approx((5, 59 / 12.8, 71 / 12.8))
     ends = scale.quantile(Quantile(0.5, 64, 0, 128, "too-few"), 10)
     assert (ends["low"], ends["high"]) == (0, 10)
     assert scale.quantile(Quantile(0.5, 64, 0, 128, "too-few"), 0)["value"] is None
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE, HUGE])
-def test_answer_of_any_size_fits_its_schema_and_no_other(one: Metric) -> None:
+@pytest.mark.parametrize("number", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE, HUGE])
+def test_answer_of_any_size_fits_its_schema_and_no_other(number: Metric) -> None:
     for reports in (0, 1, 500, 10**9):
-        told = answer(surveyed(one, reports, 0.3))
-        assert jsonschema_rs.is_valid(NUMBERS.schema.holds, told), reports
-        assert not jsonschema_rs.is_valid(Shares.schema.holds, told)
-        assert told["reports"] == reports
-        assert [row["at"] for row in told["cdf"]] == sorted(row["at"] for row in told["cdf"])
-        assert len(told["cdf"]) == min(32, (one.mechanism.size or 0) - 1) - 1
-        assert all(row["low"] <= row["high"] for row in [*told["quantiles"], *told["cdf"]])
+        result = answer(surveyed(number, reports, 0.3))
+        assert jsonschema_rs.is_valid(NUMBERS.schema.holds, result), reports
+        assert not jsonschema_rs.is_valid(Shares.schema.holds, result)
+        assert result["reports"] == reports
+        assert [row["at"] for row in result["cdf"]] == sorted(row["at"] for row in result["cdf"])
+        assert len(result["cdf"]) == min(32, (number.mechanism.size or 0) - 1) - 1
+        assert all(row["low"] <= row["high"] for row in [*result["quantiles"], *result["cdf"]])
         if not reports:
-            assert {row["value"] for row in (told["mean"], *told["quantiles"])} == {None}
-            ends = one.question.low, one.question.high  # type: ignore[attr-defined]
-            assert (told["mean"]["low"], told["mean"]["high"]) == pytest.approx(ends)
+            assert {row["value"] for row in (result["mean"], *result["quantiles"])} == {None}
+            ends = number.question.low, number.question.high  # type: ignore[attr-defined]
+            assert (result["mean"]["low"], result["mean"]["high"]) == pytest.approx(ends)
 
 
-def test_many_reports_tell_the_truth() -> None:
+def test_estimates_of_many_reports_are_near_the_true_values() -> None:
     """A miss of six standard errors has a probability of 2e-9; the grid is known, and its step is the rest."""
-    for one in (LINEAR, LOG, PERMANENT):
-        shares, scale = hill(one, 0.4), Scale.of(one)
-        told, points = answer(surveyed(one, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
-        mean = told["mean"]
+    for number in (LINEAR, LOG, PERMANENT):
+        shares, scale = hill(number, 0.4), Scale.of(number)
+        result, points = answer(surveyed(number, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
+        mean = result["mean"]
         error = (mean["high"] - mean["low"]) / 2 / 1.96
         assert mean["value"] == pytest.approx(scale.value(float(shares @ points)), abs=6 * error)
-        for row in told["quantiles"]:
+        for row in result["quantiles"]:
             point = int(np.searchsorted(np.cumsum(shares), row["share"]))
             assert row["low"] <= scale.at(point) <= row["high"]
-        for row in told["cdf"]:
+        for row in result["cdf"]:
             place = scale.place(row["at"]) + 0.5
             below = float(np.interp(place, np.arange(len(shares) + 1), np.append(0, np.cumsum(shares))))
             assert row["share"] == pytest.approx(below, abs=6 * row["standard_error"] + 1e-9)
 
 
 @pytest.mark.parametrize("beyond", [0.0, 0.1])
-def test_interval_of_the_share_at_an_end_holds_it(beyond: float) -> None:
+def test_interval_of_the_clipped_share_covers_it(beyond: float) -> None:
     """The curve alone is biased there; the interval misses in far less than 5% of such tallies."""
     shares = (1 - beyond) * hill(LINEAR, 0.4)
     shares[0] += beyond
-    told = answer(survey(LINEAR, drawn(LINEAR, shares, 10**6, np.random.default_rng(5))))["clipped"]
-    assert told["low"]["at"] == Scale.of(LINEAR).at(1)
-    assert told["low"]["low"] <= shares[0] <= told["low"]["high"] < beyond + 0.07
-    assert told["low"]["share"] == pytest.approx(beyond, abs=0.03)
-    assert told["high"]["at"] == Scale.of(LINEAR).at(Scale.of(LINEAR).last - 1)
-    assert told["high"]["low"] == 0
+    result = answer(survey(LINEAR, drawn(LINEAR, shares, 10**6, np.random.default_rng(5))))["clipped"]
+    assert result["low"]["at"] == Scale.of(LINEAR).at(1)
+    assert result["low"]["low"] <= shares[0] <= result["low"]["high"] < beyond + 0.07
+    assert result["low"]["share"] == pytest.approx(beyond, abs=0.03)
+    assert result["high"]["at"] == Scale.of(LINEAR).at(Scale.of(LINEAR).last - 1)
+    assert result["high"]["low"] == 0
 
 
 def test_mechanism_without_raw_shares_answers_null() -> None:
-    told = answer(surveyed(TABLE, 1000))
-    assert {(row["share"], row["noise_error"], row["standard_error"]) for row in told["cdf"]} == {(None, None, None)}
-    assert told["poisoning"]["cdf_shift"] is told["poisoning"]["row_shift"] is None
-    assert told["poisoning"]["mean_up"] > 0
-    assert told["health"] == []
+    result = answer(surveyed(TABLE, 1000))
+    assert {(row["share"], row["noise_error"], row["standard_error"]) for row in result["cdf"]} == {(None, None, None)}
+    assert result["poisoning"]["cdf_shift"] is result["poisoning"]["row_shift"] is None
+    assert result["poisoning"]["mean_up"] > 0
+    assert result["health"] == []
     last = NUMBERS.flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)))).rows()[-1]
     assert (last["statistic"], last["estimate"], last["standard_error"]) == ("share", None, None)
     assert 0 <= last["low"] <= last["high"] <= 1
@@ -174,19 +174,19 @@ def test_mechanism_without_raw_shares_answers_null() -> None:
 def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
     query = Query(quantile=(0.9, 0.1), at=(7.5, 0.0, 10.0))
     of = surveyed(LINEAR, 1000)
-    table, told = NUMBERS.table(of, query), answer(of, query)
-    rows, mean = NUMBERS.flat(table).rows(), told["mean"]
+    table, result = NUMBERS.table(of, query), answer(of, query)
+    rows, mean = NUMBERS.flat(table).rows(), result["mean"]
     assert [(row["statistic"], row["at"], row["unit"]) for row in rows] == [
         ("mean", None, "s"),
         *(("quantile", share, "s") for share in query.quantile),
         *(("share", at, "") for at in query.at),
     ]
     assert all(list(row) == names_of(COLUMNS) for row in rows)
-    assert [row["share"] for row in told["quantiles"]] == list(query.quantile)
+    assert [row["share"] for row in result["quantiles"]] == list(query.quantile)
     names = ("low", "high", "standard_error", "noise_error")
     assert [rows[0][name] for name in ("estimate", *names)] == [mean[name] for name in ("value", *names)]
     assert [(row["estimate"], row["consistent"]) for row in rows[3:]] == [
-        (row["share"], row["consistent"]) for row in told["cdf"]
+        (row["share"], row["consistent"]) for row in result["cdf"]
     ]
     with pytest.raises(ParameterError, match=r"^at: "):
         answer(of, Query(at=(10.5,)))
@@ -196,8 +196,8 @@ def test_daily_row_has_each_column_of_its_sql_table() -> None:
     table = NUMBERS.table(surveyed(LINEAR, 1000), Query())
     (row,) = NUMBERS.daily_rows(table)
     assert set(row) == set(DAILY.c.keys()) - {"version", "day", "place"}
-    told = {one["share"]: one for one in table.about["quantiles"]}
-    assert (row["p95_low"], row["p95"], row["p95_high"]) == tuple(told[0.95][name] for name in ("low", "value", "high"))
+    p95 = next(quantile for quantile in table.about["quantiles"] if quantile["share"] == 0.95)
+    assert (row["p95_low"], row["p95"], row["p95_high"]) == (p95["low"], p95["value"], p95["high"])
     assert row["mean_error"] == table.about["mean"]["standard_error"]
 
 
@@ -215,37 +215,37 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
             SUMMARIES["boolean"].table(shares, query)
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG])
-def test_forged_reports_move_the_mean_by_what_is_told(one: Metric) -> None:
-    honest = drawn(one, hill(one, 0.4), 700_000, np.random.default_rng(3))
-    before = answer(survey(one, honest))["mean"]["value"]
-    scores = law_of(one.mechanism).score_table  # type: ignore[attr-defined]
+@pytest.mark.parametrize("number", [LINEAR, LOG])
+def test_forged_reports_move_the_mean_by_the_stated_gain(number: Metric) -> None:
+    honest = drawn(number, hill(number, 0.4), 700_000, np.random.default_rng(3))
+    before = answer(survey(number, honest))["mean"]["value"]
+    scores = law_of(number.mechanism).score_table  # type: ignore[attr-defined]
     for name, end in (("mean_up", scores.argmax()), ("mean_down", scores.argmin())):
         for forged in (0.01, 0.3):
             counts = honest.counts.copy()
             counts[np.unravel_index(end, scores.shape)] += round(honest.total * forged / (1 - forged))
-            told = answer(survey(one, Tally(counts.sum(axis=1), counts)), Query(forged=forged))
-            assert abs(told["mean"]["value"] - before) == pytest.approx(told["poisoning"][name], rel=1e-4), name
-            assert [check["odd"] for check in told["health"]] == [True]  # it chose one phase
+            result = answer(survey(number, Tally(counts.sum(axis=1), counts)), Query(forged=forged))
+            assert abs(result["mean"]["value"] - before) == pytest.approx(result["poisoning"][name], rel=1e-4), name
+            assert [check["odd"] for check in result["health"]] == [True]  # it chose one phase
 
 
 def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
-    told = answer(surveyed(LINEAR, 10**6, 0.4, seed=3), Query(forged=0.9))
-    mean = told["mean"]["value"]
-    assert told["poisoning"]["mean_up"] == pytest.approx(mean)
-    assert told["poisoning"]["mean_down"] == pytest.approx(10 - mean)
+    result = answer(surveyed(LINEAR, 10**6, 0.4, seed=3), Query(forged=0.9))
+    mean = result["mean"]["value"]
+    assert result["poisoning"]["mean_up"] == pytest.approx(mean)
+    assert result["poisoning"]["mean_down"] == pytest.approx(10 - mean)
 
 
 def test_days_of_the_same_people_stretch_the_error() -> None:
-    for one in (LINEAR, TABLE, PERMANENT):
-        tally = drawn(one, hill(one, 0.5, 10), 10**6, np.random.default_rng(4))
+    for number in (LINEAR, TABLE, PERMANENT):
+        tally = drawn(number, hill(number, 0.5, 10), 10**6, np.random.default_rng(4))
         again = dataclasses.replace(tally, repeats=Repeats((10**6 // 30,) * 30))
-        day, month = (answer(survey(one, each, TODAY, TODAY))["mean"] for each in (tally, again))
+        day, month = (answer(survey(number, each, TODAY, TODAY))["mean"] for each in (tally, again))
         stretched = (month["standard_error"] / day["standard_error"]) ** 2
         error = (day["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
         people = float(np.var(np.linspace(0, 1, 10_001)))
         assert 0.98 * (1 + 29 * people / error) <= stretched <= 30.001
-        assert (month["noise_error"] > 1.5 * day["noise_error"]) == (one is PERMANENT)
+        assert (month["noise_error"] > 1.5 * day["noise_error"]) == (number is PERMANENT)
 
 
 def test_numbers_are_written_with_three_digits() -> None:
@@ -260,34 +260,34 @@ def test_numbers_are_written_with_three_digits() -> None:
         assert number_text(number) == text
 
 
-@pytest.mark.parametrize("one", [LINEAR, LOG, TABLE])
-def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
+@pytest.mark.parametrize("number", [LINEAR, LOG, TABLE])
+def test_terminal_shows_mean_and_quantiles(number: Metric) -> None:
     for reports in (0, 1, 100_000):
-        told = NUMBERS.table(surveyed(one, reports), Query()).whole()
-        before, rows, after, *_ = NUMBERS.text(told)
+        result = NUMBERS.table(surveyed(number, reports), Query()).whole()
+        before, rows, after, *_ = NUMBERS.text(result)
         assert f" {counted(reports, 'report')}," in before[0]
-        assert ("log scale" in before[2]) == (one is LOG)
-        assert rows[0][1] == ("value" if one is TABLE else "s")
-        names = ["geometric mean" if one is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
+        assert ("log scale" in before[2]) == (number is LOG)
+        assert rows[0][1] == ("value" if number is TABLE else "s")
+        names = ["geometric mean" if number is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
         assert [row[0] for row in rows[1:]] == names
         assert len({len(row) for row in rows}) == 1
-        mean, known = told["mean"], told["mean"]["value"] is not None
-        assert (mean["standard_error"] is None) == (one is LOG or not known), "an error is a factor there"
-        shown = known and one is not LOG
+        mean, known = result["mean"], result["mean"]["value"] is not None
+        assert (mean["standard_error"] is None) == (number is LOG or not known), "an error is a factor there"
+        shown = known and number is not LOG
         half = max(mean["high"] - mean["value"], mean["value"] - mean["low"]) if shown else None
         assert rows[1][2] == ("" if half is None else number_text(half))
         assert any("were forged" in line for line in after) == (reports > 1)
-        assert any("by the curve" in line for line in after) == known == (reports > int(one is LINEAR))
+        assert any("by the curve" in line for line in after) == known == (reports > int(number is LINEAR))
 
 
 def test_terminal_shows_a_comparison() -> None:
     side, empty = surveyed(LINEAR, 1000), survey(LINEAR, nothing(LINEAR))
-    asked = Comparison(change=0.02)
-    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), asked).whole())
+    comparison = Comparison(change=0.02)
+    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), comparison).whole())
     assert "1,000 reports" in before[0]
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
-    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked).whole())
+    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), comparison).whole())
     assert rows[1][2:] == ("-", "-", "-", "too few reports on one side")
 
 

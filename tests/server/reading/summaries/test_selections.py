@@ -1,4 +1,4 @@
-"""Rows of answers about sets: what is not known, what is chosen, and what tables and terminals show of it."""
+"""Rows of answers about sets: unknown ones, chosen ones, and their form in tables and terminals."""
 
 import json
 
@@ -24,7 +24,7 @@ METRIC = parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = [{VALUES}]
 SELECTIONS = summary_of(METRIC)
 
 
-def told_of(reports: int, simultaneous: bool = False) -> Table:
+def table_of(reports: int, simultaneous: bool = False) -> Table:
     assert isinstance(METRIC.mechanism, SetResponse)
     tally = response_tally(METRIC.mechanism, People.of(9), reports, np.random.default_rng(2))
     survey = CollectedReports(METRIC, tally, (TODAY, TODAY), {}, SELECTIONS.estimate)
@@ -33,7 +33,7 @@ def told_of(reports: int, simultaneous: bool = False) -> Table:
 
 @pytest.mark.parametrize("reports", [0, 5, 2_000, 10**9])
 def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
-    table = told_of(reports)
+    table = table_of(reports)
     whole = table.whole()
     assert json.loads(b"".join(json_object(table))) == json.loads(json.dumps(whole, allow_nan=False)) == whole
     assert (len(whole["values"]), len(whole["pairs"])) == (9, 9 * 6)
@@ -63,7 +63,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
 
 
 def test_pairs_are_those_of_the_chosen_values() -> None:
-    table = told_of(2_000)
+    table = table_of(2_000)
     chosen = table.chosen(np.array([8, 0, 4]))
     assert chosen.columns["value"] == ["v8", "v0", "v4"]
     assert {(row["given"], row["value"]) for row in chosen.related["pairs"].rows()} == {("v0", "v8"), ("v8", "v0")}
@@ -72,12 +72,12 @@ def test_pairs_are_those_of_the_chosen_values() -> None:
 
 
 def test_flat_rows_are_values_and_pairs() -> None:
-    flat = SELECTIONS.flat(told_of(2_000))
+    flat = SELECTIONS.flat(table_of(2_000))
     rows = flat.rows()
     assert set(rows[0]) == set(names_of(COLUMNS)) - set(names_of(WEIGHTED))  # these only if asked for
     assert [row["given"] for row in rows[:9]] == [None] * 9
     assert [(row["given"], row["value"], row["frequency"], row["both"]) for row in rows[9:]] == [
-        (pair["given"], pair["value"], pair["share"], pair["both"]) for pair in told_of(2_000).whole()["pairs"]
+        (pair["given"], pair["value"], pair["share"], pair["both"]) for pair in table_of(2_000).whole()["pairs"]
     ]
     assert {name for row in rows[9:] for name, cell in row.items() if cell is not None} == {
         "value", "frequency", "low", "high", "verdict", "given", "both",
@@ -85,8 +85,9 @@ def test_flat_rows_are_values_and_pairs() -> None:
 
 
 def test_simultaneous_intervals_of_pairs_are_wider() -> None:
-    each, together = (told_of(20_000, one).whole()["pairs"] for one in (False, True))
+    each, together = (table_of(20_000, simultaneous).whole()["pairs"] for simultaneous in (False, True))
     assert all(
-        wide["low"] < one["low"] and one["high"] < wide["high"] for wide, one in zip(together, each, strict=True)
+        wide["low"] < narrow["low"] and narrow["high"] < wide["high"]
+        for wide, narrow in zip(together, each, strict=True)
     )
     assert [row["share"] for row in each] == [row["share"] for row in together]

@@ -52,7 +52,7 @@ def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
     ]
     days = [TODAY + timedelta(days=day) for day in (0, 1, 4)]
     drawn = drawing_of(points, days, 0.4)
-    assert drawn.line == "0.0,60.0 600.0,80.0"  # no point for what is unknown, and none below the drawing
+    assert drawn.line == "0.0,60.0 600.0,80.0"  # unknown shares have no point, and no point lies below the drawing
     assert drawn.band == "0.0,40.0 150.0,0.0 600.0,20.0 600.0,60.0 150.0,80.0 0.0,80.0"
     assert drawn.dots == "M0.0,60.0h0M600.0,80.0h0"
     assert [(slot.x, slot.width) for slot in drawn.slots] == [(0.0, 75.0), (75.0, 300.0), (375.0, 225.0)]
@@ -98,7 +98,7 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
 
 
 def shown(*rows: dict[str, Any]) -> SharesView:
-    table = Table({"reports": 100, "confidence": 0.95}, {name: [one[name] for one in rows] for name in rows[0]})
+    table = Table({"reports": 100, "confidence": 0.95}, {name: [row[name] for row in rows] for name in rows[0]})
     return SharesView(THEME, table, PageRequest("", 1, 10))
 
 
