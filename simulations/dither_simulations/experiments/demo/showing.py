@@ -325,7 +325,7 @@ def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> li
     for answer in answers:
         if answer.reports != people:
             raise CollectorError(
-                f"of {people:,} reports of {answer.metric.name}, the collector counted {answer.reports:,}"
+                f"{answer.metric.name}: {counted(people, 'report')} sent, but the collector counted {answer.reports:,}"
             )
     return answers
 
