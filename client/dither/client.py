@@ -133,8 +133,7 @@ class Client:
             return _core_of(setup, metrics, state, seal, token, self._named, https_proxy=https_proxy)
 
         self._build, self._building = build, new_rlock()
-        self._named: set[str] = set()
-        """The first names that were recorded while telemetry was off; they are checked when the core is made."""
+        self._named: set[str] = set()  # the first names recorded while it was off; checked when the core is made
         self._built: ClientCore | None = None
         self._off = _never if strict else _off_by(state, app, environ, policy)
         if not self._off():

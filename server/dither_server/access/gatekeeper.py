@@ -29,7 +29,7 @@ Login = Callable[[WSGIEnvironment], bool]
 
 
 def proxy_login(header: str, proxies: Proxies, ignored: Callable[[], object]) -> Login:
-    """Return the login that a proxy in front has done: whoever it names in ``header`` may read; "" means nobody may.
+    """Return the login that a proxy in front has done: the person named in ``header`` may read; "" means nobody may.
 
     ``ignored`` is called for each request that has the header although no proxy sent it: somebody tries it, or
     ``proxies`` does not name the proxy.

@@ -1,6 +1,6 @@
 """The command ``publish``, which writes a site of the answers for everyone to read."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -8,6 +8,7 @@ import click
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
+from ..config.sources import ResolvedSetting
 from ..reading.query import EstimateQuery
 from .database import ending_tidily
 from .options import Found, query_options, required, settings_options, stored
@@ -45,18 +46,16 @@ def publish(
     from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today
 
-    from ..dashboard.publishing.contents import SiteScope, last_whole_day
+    from ..dashboard.publishing.contents import SiteScope
     from ..dashboard.publishing.site import Site, base_of, title_of
 
     path = required(found, "metrics")
     metrics, definition = load_metrics(path), Path(path).read_bytes()
     base = "" if base_url is None else base_of(base_url)
     with ending_tidily(), stored(found) as store:
-        spool = found["spool_seconds"]
-        whole = last_whole_day(utc_today(), store.folds.up_to(), float(str(spool.value)) if spool else 0.0)
-        last = _last_day(query, whole)
-        asked = SiteScope(query.since, last, query.confidence, discovered)
-        done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
+        last = _last_day(query, store.folds.up_to(), found["spool_seconds"])
+        scope = SiteScope(query.since, last, query.confidence, discovered)
+        done = Site(metrics, definition, scope, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
         click.echo(printable(f"left out: {error}"), err=True)
     if not done.days:
@@ -70,8 +69,13 @@ def publish(
     )
 
 
-def _last_day(query: EstimateQuery, whole: date) -> date:
-    """Return the last day that is published; ``whole`` is the last completed day."""
+def _last_day(query: EstimateQuery, folded: datetime | None, spool_seconds: ResolvedSetting | None) -> date:
+    """Return the last day that is published: one that is over and completely counted."""
+    from dither_shared.metrics.period import utc_today
+
+    from ..dashboard.publishing.contents import last_whole_day
+
+    whole = last_whole_day(utc_today(), folded, float(str(spool_seconds.value)) if spool_seconds else 0.0)
     last = query.until or whole
     if last > whole:
         raise ParameterError(

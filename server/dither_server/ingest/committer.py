@@ -75,7 +75,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 class RefusalCounts:
     """Counts of refused batches: many threads add to them, and one writes them to the database.
 
-    Memory is bounded, because there are only so many metrics, versions, days and kinds of refusal. Once a minute, one
+    Memory is bounded, because so are the numbers of metrics, versions, days and kinds of refusal. Once a minute, one
     refused batch is logged, so that an operator sees what arrives.
     """
 

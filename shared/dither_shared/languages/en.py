@@ -5,7 +5,7 @@ REVIEWED = True
 TEXTS = {
     "mark.decimal": ".",
     "mark.thousands": ",",
-    # What one report tells.
+    # What one report reveals.
     "odds.two": "if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times",
     "odds.label": "if your answer is {label}, we see it {truly} times in 100; if it is another, {falsely} times",
     "odds.any": "if an answer is yours, we see it {truly} times in 100; if it is another, {falsely} times",
