@@ -30,7 +30,7 @@ _LOOK = 60.0
 class Uploader:
     """Uploads the reports of ``journal`` while ``permitted``: in the background, or at once on a flush.
 
-    ``failed`` gets what a step of the background thread raised. ``exit_wait`` and ``exit_every`` are seconds
+    ``failed`` is called with an exception that a step of the background thread raised. ``exit_wait`` and ``exit_every`` are seconds
     (``ExitWait``). Raises ParameterError if one of them is not a number of seconds from 0 to a year.
     """
 
@@ -59,7 +59,7 @@ class Uploader:
         self._exit = ExitWait(exit_wait, exit_every, attempts, self._worker.rested)
 
     def resume(self) -> None:
-        """Send what an earlier run left; the exit of the program waits a moment for a report that is due."""
+        """Send the reports that an earlier run left; the program's exit waits a moment if one of them is due."""
         if self.choose_due():
             self._exit.arm()
         if self._journal.outbox.next() is not None:
@@ -78,7 +78,7 @@ class Uploader:
         return due is not None
 
     def flush(self, timeout: float) -> None:
-        """Upload what waits, and wait up to ``timeout`` seconds until it is gone or must be expected to fail."""
+        """Upload the waiting reports; return once none is left or the rest are expected to fail, or after ``timeout`` s."""
         if self._journal.outbox.next() is not None and self._permitted():
             self.begin_flush()
             self._worker.flush(timeout, lambda: not self.flushing)
@@ -156,7 +156,7 @@ class Uploader:
         self._tried.clear()
 
     def _send_next(self, flushes: int) -> float:
-        """Send what is still due, now that no other process sends; return the seconds to wait for the next step."""
+        """Send the report that is still due, because no other process sends now; return the seconds to the next step."""
         self._schedule.merge(self._attempts.held())
         entry, wait = self._next()  # again, because another process may have sent it just before
         if entry is not None and wait <= 0:
