@@ -30,8 +30,8 @@ _LOOK = 60.0
 class Uploader:
     """Uploads the reports of ``journal`` while ``permitted``: in the background, or at once on a flush.
 
-    ``failed`` is called with an exception that a step of the background thread raised. ``exit_wait`` and ``exit_every`` are seconds
-    (``ExitWait``). Raises ParameterError if one of them is not a number of seconds from 0 to a year.
+    ``failed`` is called with an exception that a step of the background thread raised. ``exit_wait`` and ``exit_every``
+    are seconds (``ExitWait``). Raises ParameterError if one of them is not a number of seconds from 0 to a year.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Uploader:
         return due is not None
 
     def flush(self, timeout: float) -> None:
-        """Upload the waiting reports; return once none is left or the rest are expected to fail, or after ``timeout`` s."""
+        """Upload the waiting reports; return when none is left, the rest must be expected to fail, or time is up."""
         if self._journal.outbox.next() is not None and self._permitted():
             self.begin_flush()
             self._worker.flush(timeout, lambda: not self.flushing)
@@ -156,7 +156,7 @@ class Uploader:
         self._tried.clear()
 
     def _send_next(self, flushes: int) -> float:
-        """Send the report that is still due, because no other process sends now; return the seconds to the next step."""
+        """Send the report that is still due, because no other process sends now; return the seconds to wait."""
         self._schedule.merge(self._attempts.held())
         entry, wait = self._next()  # again, because another process may have sent it just before
         if entry is not None and wait <= 0:
