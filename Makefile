@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# The tests start hundreds of programs: each would compile all modules anew if the shell forbids to keep them compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all cases lint docs docs-links example torture mutants clean
 .PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
 

@@ -170,6 +170,7 @@ def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:
         assert errors == f"dither-relay: database: {message}\n"
 
 
+@pytest.mark.slow  # it waits for 5 seconds, as the relay does for a post
 def test_relay_asked_to_end_during_a_post_ends_soon_and_the_next_posts_the_same_body(tmp_path: Path) -> None:
     """It does not wait for long, and the next process posts the same body."""
     with collecting(POOLS) as collector:

@@ -110,6 +110,7 @@ def test_collector_that_is_asked_to_end_answers_what_it_has_taken(tmp_path: Path
     assert tally(tmp_path, THEME).total == 60
 
 
+@pytest.mark.slow  # it waits for 5 seconds, as the collector does for peers
 def test_collector_that_is_asked_to_end_cuts_peers_that_do_not_read(tmp_path: Path) -> None:
     values = ", ".join(f'"{number:032}"' for number in range(20_000))
     toml = f'[metrics.wide]\ntype = "choice"\nvalues = [{values}]\nepsilon = 2.0\n'
