@@ -24,7 +24,6 @@ from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.reading.summaries.terminal_text import number_text
-from dither_server.store.schema import NUMBERS as DAILY
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
@@ -190,15 +189,6 @@ def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
     ]
     with pytest.raises(ParameterError, match=r"^at: "):
         answer(of, Query(at=(10.5,)))
-
-
-def test_daily_row_has_each_column_of_its_sql_table() -> None:
-    table = NUMBERS.table(surveyed(LINEAR, 1000), Query())
-    (row,) = NUMBERS.daily_rows(table)
-    assert set(row) == set(DAILY.c.keys()) - {"version", "day", "place"}
-    p95 = next(quantile for quantile in table.about["quantiles"] if quantile["share"] == 0.95)
-    assert (row["p95_low"], row["p95"], row["p95_high"]) == (p95["low"], p95["value"], p95["high"])
-    assert row["mean_error"] == table.about["mean"]["standard_error"]
 
 
 def test_what_does_not_apply_to_numbers_is_refused() -> None:
