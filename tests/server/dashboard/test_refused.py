@@ -54,6 +54,7 @@ def test_refused_sealed_reports_are_counted_one_by_one(app: Flask, client: Flask
     collector_of(app).store.add_refusals(malformed | sealed | one, b"s" * 16)
     text = client.get("/").text
     assert ">1,412 reports</data>" in text
+    assert "Of sealed batches, the reports that do not open are counted." in text
     assert "not counted, 2026-11-14 to 2026-11-20" in text  # a week
     assert ">13 batches</data>" in text
     assert "And 1 batch and 3 sealed reports more, for other reasons or of other metrics or versions." in text
