@@ -109,7 +109,9 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "median", "95th percentile")] == [True] * 3
-    assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
+    read = Page(days)
+    assert read.count("polygon") == read.count("polyline") == 4  # the curve with its band, and the courses
+    assert read.count("details") >= 4  # every drawing is a table, too
     for page in (single, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
@@ -123,12 +125,6 @@ def test_page_escapes_markup_of_a_hostile_definition(app: Flask) -> None:
         assert page.count("img", src="x") == 0
         assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
         assert "<script>alert" not in text
-
-
-def test_every_drawing_is_a_table_too(app: Flask) -> None:
-    page = Page(app.test_client().get("/m/hostile").text)
-    assert page.count("polyline") == 4
-    assert page.count("details") >= 4
 
 
 def test_links_of_a_number_page_can_be_followed(app: Flask) -> None:
