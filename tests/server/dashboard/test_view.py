@@ -1,9 +1,10 @@
-"""Groups of metrics on the first page, where there are many."""
+"""Groups of metrics on the first page, where there are many, and of which reports a page speaks."""
 
 from contextlib import closing
 from pathlib import Path
 
 from dither_server.app import collector_of, create_app
+from dither_server.dashboard.card import denominator
 from dither_server.dashboard.view import MANY
 from server.collecting import METRICS, config, problem
 from server.dashboard.shown import MANY_METRICS, Page
@@ -36,3 +37,16 @@ def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
         page = Page(app.test_client().get("/").text)
     assert (page.count("h2"), page.count("h3"), page.count("select")) == (13, 0, 0)  # and the box of what to do next
+
+
+def test_page_names_the_reports_that_it_speaks_of() -> None:
+    for since, until, period, words in (
+        ("2026-11-07", "2026-11-20", "day", "from 7 to 20 November 2026, at most one per device per day"),
+        ("2026-10-28", "2026-11-03", "week", "from 28 October to 3 November 2026, at most one per device per week"),
+        ("2025-12-31", "2026-01-01", "once", "from 31 December 2025 to 1 January 2026, at most one per device"),
+        ("2026-11-07", "2026-11-07", "day", "on 7 November 2026, at most one per device per day"),
+    ):
+        days: dict[str, object] = {"since": since, "until": until}
+        assert denominator(days | {"reports": 42_000}, period) == f"the 42,000 reports {words}"
+        assert denominator(days | {"reports": 1}, period) == f"the only report {words}"
+    assert denominator({"reports": 0, "since": None, "until": None}, "day") == "no reports"
