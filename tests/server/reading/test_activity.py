@@ -1,17 +1,16 @@
 """Active devices are exact counts: the reports of each period, over all versions of a metric."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.activity import ACTIVE, active
 from dither_server.reading.query import ActiveQuery
-from dither_shared import Metric, parse_metrics
-from server.collecting import KEPT, config, rows_of, upload
+from dither_shared import parse_metrics
+from server.collecting import KEPT, collect, collector
 
 TOML = """
 [metrics.daily]
@@ -50,16 +49,13 @@ TODAY = date(2026, 11, 9)
 
 
 def counted(folder: Path, query: ActiveQuery) -> list[dict[str, object]]:
-    with closing(collector_of(create_app(config(folder, metrics=OLD)))) as former:
-        former.store.commit(
-            [upload(OLD["weekly"], rows_of(OLD["weekly"], 6, value=True))], date(2026, 11, 3), b"s" * 16
-        )
-    with closing(collector_of(create_app(config(folder, metrics=METRICS)))) as here:
+    with collector(folder, metrics=OLD) as former:
+        collect(collector_of(former).store, OLD["weekly"], 6, value=True, day=date(2026, 11, 3))
+    with collector(folder, metrics=METRICS) as app:
+        store = collector_of(app).store
         for name, number, day in SENT:
-            metric: Metric = METRICS[name]
-            rows = rows_of(metric, number, value="0" if name == "kept" else True)
-            here.store.commit([upload(metric, rows)], date.fromisoformat(day), b"s" * 16)
-        return active(here.store, METRICS.values(), query, TODAY).rows()
+            collect(store, METRICS[name], number, "0" if name == "kept" else True, day=date.fromisoformat(day))
+        return active(store, METRICS.values(), query, TODAY).rows()
 
 
 def of(counts: list[dict[str, object]], name: str) -> Mapping[object, object]:
@@ -96,10 +92,9 @@ def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path
     """Their stored definitions keep ``of`` and ``after``, which are part of the version."""
     text = '[metrics.uses]\ntype = "number"\nlow = 0\nhigh = 9\nof = "count"\nafter = "7 days"\nepsilon = 1.0\n'
     former = parse_metrics(text + 'period = "week"')["uses"]
-    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": former})))):
+    with collector(tmp_path, metrics={"uses": former}):
         pass
-    now = parse_metrics(text + 'period = "day"')["uses"]
-    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": now})))) as here:
-        read = here.store.definitions.read("uses", former.version)
+    with collector(tmp_path, metrics={"uses": parse_metrics(text + 'period = "day"')["uses"]}) as app:
+        read = collector_of(app).store.definitions.read("uses", former.version)
     assert read is not None
     assert (read.version, read.of, read.after, read.period) == (former.version, "count", 7, "week")

@@ -15,7 +15,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Query
 from dither_server.reading.sources import AnswerCache
@@ -23,20 +23,8 @@ from dither_server.store import Snapshot, Store
 from dither_server.tally.tally import Tally
 from dither_serving.problems import Problem
 from dither_shared import parse_metrics
-from server.collecting import (
-    LAYOUT,
-    METRICS,
-    SPEED,
-    STRATA,
-    STRATA_TOML,
-    TODAY,
-    config,
-    problem,
-    rows_of,
-    upload,
-)
+from server.collecting import LAYOUT, METRICS, SPEED, STRATA, STRATA_TOML, TODAY, collect, collector, problem
 
-SHARD = b"s" * 16
 YESTERDAY = TODAY - timedelta(days=1)
 LABELS = ("linux/stable", "linux/other", "windows/stable", "windows/other", "other/stable", "other/other")
 SENT = {0: (200, "tabs"), 1: (100, "list"), 2: (300, "list"), 5: (50, "tabs")}
@@ -45,15 +33,14 @@ SENT = {0: (200, "tabs"), 1: (100, "list"), 2: (300, "list"), 5: (50, "tabs")}
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, metrics=METRICS | STRATA))
-    store = collector_of(app).store
-    for place, (count, value) in SENT.items():
-        rows = rows_of(LAYOUT, count, bytes([place]), value)
-        store.commit([upload(LAYOUT, rows, stratum=place)], YESTERDAY if place == 1 else TODAY, SHARD)
-    for place, seconds in ((0, 2.0), (1, 8.0)):
-        store.commit([upload(SPEED, rows_of(SPEED, 400, bytes([place]), seconds), stratum=place)], TODAY, SHARD)
-    yield app
-    collector_of(app).close()
+    with collector(tmp_path, metrics=METRICS | STRATA) as app:
+        store = collector_of(app).store
+        for place, (count, value) in SENT.items():
+            day = YESTERDAY if place == 1 else TODAY
+            collect(store, LAYOUT, count, value, day=day, stratum=place, seed=bytes([place]))
+        for place, seconds in ((0, 2.0), (1, 8.0)):
+            collect(store, SPEED, 400, seconds, stratum=place, seed=bytes([place]))
+        yield app
 
 
 def ask(client: FlaskClient, path: str, name: str = "layout", status: int = 200) -> Any:
@@ -123,10 +110,10 @@ def test_answer_by_strata_adds_up_while_reports_arrive(
     with closing(Store(url)) as store:
         store.register([LAYOUT])
         for place, (count, value) in SENT.items():
-            store.commit([upload(LAYOUT, rows_of(LAYOUT, count, value=value), stratum=place)], TODAY, SHARD)
+            collect(store, LAYOUT, count, value, stratum=place)
 
         def late(self: Snapshot, *arguments: Any) -> Tally:
-            store.commit([upload(LAYOUT, stratum=next(places))], TODAY, SHARD)
+            collect(store, LAYOUT, 3, "tabs", stratum=next(places))
             return tally(self, *arguments)
 
         monkeypatch.setattr(Snapshot, "tally", late)
@@ -186,20 +173,17 @@ def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) 
 def test_versions_with_the_stratum_are_combined(tmp_path: Path) -> None:
     bare = parse_metrics(STRATA_TOML.split("\nstrata")[0])["layout"]
     with_beta = parse_metrics(STRATA_TOML.replace('["stable"]', '["stable", "beta"]'))
-    app = create_app(config(tmp_path, metrics={"layout": bare}))
-    collector_of(app).store.register([LAYOUT, with_beta["layout"]])
-    collector_of(app).close()
-    app = create_app(config(tmp_path, metrics=with_beta))
-    store = collector_of(app).store
-    store.commit([upload(bare), upload(LAYOUT, stratum=0)], TODAY, SHARD)
-    store.commit([upload(with_beta["layout"], stratum=place) for place in (0, 1)], TODAY, SHARD)
-    client = app.test_client()
-    combined = [(answer["reports"], len(answer["versions"]), answer.get("stratum")) for answer in (
-        ask(client, "combined"), ask(client, "combined?platform=linux"), ask(client, "combined?channel=beta")
-    )]  # fmt: skip
-    assert combined == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
-    assert refused(client, "combined?channel=nightly") == "channel: 'nightly' is not one of stable, beta, other"
-    collector_of(app).close()
+    with collector(tmp_path, metrics={"layout": bare}) as former:
+        collector_of(former).store.register([LAYOUT, with_beta["layout"]])
+    with collector(tmp_path, metrics=with_beta) as app:
+        for metric, place in ((bare, 0), (LAYOUT, 0), (with_beta["layout"], 0), (with_beta["layout"], 1)):
+            collect(collector_of(app).store, metric, 3, "tabs", stratum=place)
+        client = app.test_client()
+        combined = [(answer["reports"], len(answer["versions"]), answer.get("stratum")) for answer in (
+            ask(client, "combined"), ask(client, "combined?platform=linux"), ask(client, "combined?channel=beta")
+        )]  # fmt: skip
+        assert combined == [(12, 3, None), (9, 2, {"platform": "linux"}), (3, 1, {"channel": "beta"})]
+        assert refused(client, "combined?channel=nightly") == "channel: 'nightly' is not one of stable, beta, other"
 
 
 @pytest.mark.parametrize("path", ["estimate", "trend", "combined", "compare"])
