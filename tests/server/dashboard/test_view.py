@@ -1,19 +1,17 @@
 """Groups of metrics on the first page, where there are many, and of which reports a page speaks."""
 
-from contextlib import closing
 from pathlib import Path
 
-from dither_server.app import collector_of, create_app
 from dither_server.dashboard.card import denominator
 from dither_server.dashboard.view import MANY
-from server.collecting import METRICS, config, problem
+from server.collecting import METRICS, collector, problem
 from server.dashboard.shown import MANY_METRICS, Page
 
 
 def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path) -> None:
     metrics = METRICS | MANY_METRICS
     assert len(metrics) == MANY + 1
-    with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
+    with collector(tmp_path, metrics=metrics) as app:
         client = app.test_client()
         first, last, narrowed = (client.get(path).text for path in ("/", "/?page=9", "/?tier=sensitive&find=many-01"))
         assert problem(client.get("/?tier=secret")) == (400, "parameter")
@@ -34,7 +32,7 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
 
 def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
     metrics = dict(list((METRICS | MANY_METRICS).items())[1:])
-    with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
+    with collector(tmp_path, metrics=metrics) as app:
         page = Page(app.test_client().get("/").text)
     assert (page.count("h2"), page.count("h3"), page.count("select")) == (13, 0, 0)  # and the box of what to do next
 

@@ -5,7 +5,7 @@ import io
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from click.testing import CliRunner, Result
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading.analysis_limiter import effort
 from dither_shared import parse_metrics
-from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload
+from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, collect, collector, environment, problem
 
 TOML = """
 [metrics.startup]
@@ -48,22 +48,18 @@ DAYS = 3
 URL = "/v1/metrics/startup"
 
 
-def answers(metric: Any, count: int, seed: bytes = b"rows") -> bytes:
-    return b"".join(rows_of(metric, count // 3, seed + b"%d" % number, number) for number in (1, 2, 5))
-
-
-def filled(folder: Path, **changed: object) -> Flask:
-    app = create_app(config(folder, metrics=METRICS | NUMBERS, **changed))
-    store = collector_of(app).store
-    for day in range(DAYS):
-        uploads = [upload(STARTUP, answers(STARTUP, 600, b"%d" % day)), upload(TABLE, answers(TABLE, 300))]
-        store.commit([*uploads, upload(THEME, rows_of(THEME, 60))], TODAY - timedelta(days=day), b"s" * 16)
-    return app
+@contextmanager
+def filled(folder: Path, **changed: object) -> Iterator[Flask]:
+    with collector(folder, metrics=METRICS | NUMBERS, **changed) as app:
+        for day in (TODAY - timedelta(days=ago) for ago in range(DAYS)):
+            for metric, count, value in ((STARTUP, 200, 1), (STARTUP, 400, 2), (TABLE, 300, 5), (THEME, 60, "light")):
+                collect(collector_of(app).store, metric, count, value, day=day, seed=f"{day} {value}".encode())
+        yield app
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
-    with closing(collector_of(app := filled(tmp_path))):
+    with filled(tmp_path) as app:
         yield app
 
 
@@ -112,7 +108,7 @@ def test_bad_parameters_of_numbers_are_refused_and_named(app: Flask) -> None:
 def test_each_version_is_read_as_the_kind_that_it_was(app: Flask) -> None:
     store, client = collector_of(app).store, app.test_client()
     store.register([FORMER])
-    store.commit([upload(FORMER, rows_of(FORMER, 90, value="slow"))], TODAY, b"s" * 16)
+    collect(store, FORMER, 90, "slow")
     old = client.get(f"{URL}/estimate?version={FORMER.version}").get_json()
     assert [row["value"] for row in old["values"]] == ["slow", "fast", "other"]
     assert client.get(f"/m/startup?version={FORMER.version}").status_code == 200
@@ -183,12 +179,12 @@ def test_year_by_day_is_affordable_on_the_usual_grid_and_refused_on_the_finest(t
     assert 365 * effort(STARTUP) < 500_000
     finest = parse_metrics(TOML.replace("epsilon = 2.0\n", "epsilon = 2.0\nsteps = 1023\nresolution = 256\n", 1))
     assert effort(finest["startup"]) > 500_000
-    with closing(collector_of(app := filled(tmp_path, estimates_limit=2 * effort(STARTUP)))):
+    with filled(tmp_path, estimates_limit=2 * effort(STARTUP)) as app:
         client = app.test_client()
         for path in (f"{URL}/estimate?by_day=true", f"{URL}/trend"):
             assert problem(client.get(path)) == (413, "too-costly")
         assert client.get(f"{URL}/trend?step=week").status_code == 200
-    with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | finest)))):
+    with collector(tmp_path, metrics=METRICS | finest) as app:
         response = app.test_client().get(f"{URL}/estimate")
         assert problem(response) == (413, "too-costly")
         assert "smaller resolution or fewer steps" in response.get_json()["detail"]

@@ -14,15 +14,15 @@ from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.exports import unescape_formula
 from dither_server.store import Store
 from dither_shared import ParameterError, parse_metrics
-from server.collecting import KEPT, rows_of, upload
+from server.collecting import KEPT, collect
 from server.dashboard.publishing.sites import (
+    ANSWERS,
     FORMER,
     GONE,
     KINDS,
     KINDS_TOML,
     LAST,
     MONDAY,
-    answers_of,
     copied,
     files_of,
     published,
@@ -99,8 +99,8 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
 def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(KINDS.values())
-        few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
-        store.commit(few, LAST, b"s" * 16)
+        for name in KINDS.keys() & ANSWERS.keys():
+            collect(store, KINDS[name], 2, ANSWERS[name], day=LAST)
     for name, shown in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
         assert name == "index.html" or "Method" in shown.words, name
 
@@ -154,8 +154,7 @@ def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register([KEPT])
         for days, reports, week in ((0, 900, "0"), (9, 450, "1"), (13, 9, "1"), (14, 900, "0")):
-            rows = rows_of(KEPT, reports, value=week)
-            store.commit([upload(KEPT, rows)], MONDAY + timedelta(days=days), b"s" * 16)
+            collect(store, KEPT, reports, week, day=MONDAY + timedelta(days=days))
     site = published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site", metrics={"kept": KEPT})
     shown = page(site, "metrics/kept/index.html")
     assert shown.count("polyline") >= 1
@@ -188,7 +187,7 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
     metrics = {"wide": WIDE, **MANY_METRICS, **{name: KINDS[name] for name in ("theme", "mobile", "start")}}
     with closing(Store(url)) as store:
         store.register(metrics.values())
-        store.commit([upload(WIDE, rows_of(WIDE, 50, value="plugin 7"))], LAST, b"s" * 16)
+        collect(store, WIDE, 50, "plugin 7", day=LAST)
     site = published(url, tmp_path / "site", metrics=metrics)
     wide = (site / "metrics/wide/index.html").read_text(encoding="utf-8")
     assert "The 50 most frequent of 1,000 answers" in " ".join(Page(wide).words.split())
@@ -244,7 +243,7 @@ def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
     with closing(Store(url)) as store:
         store.register(metrics.values())
         for day in (MONDAY, LAST):
-            store.commit([upload(metrics["steer"], rows_of(metrics["steer"], 30, value="dark"))], day, b"s" * 16)
+            collect(store, metrics["steer"], 30, "dark", day=day)
     site = published(url, tmp_path / "site", metrics=metrics, definition=b"")
     for name in ("index.html", "metrics/steer/index.html", "feed.xml"):
         text = (site / name).read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from dither_server.analysis.columns import names_of
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.analysis_limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.sources import Subgroup
@@ -22,7 +21,7 @@ from dither_server.reading.summaries.view import PageRequest
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.cli.invoking import invoke
-from server.collecting import TODAY, config, upload
+from server.collecting import TODAY, collector, upload
 from server.dashboard.shown import Page
 
 DEFINITION = """
@@ -57,8 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(folder: Path) -> Iterator[FlaskClient]:
     """Both on two days, and a wide crossing on one."""
     (folder / "metrics.toml").write_text(DEFINITION)
-    app = create_app(config(folder, metrics={"both": BOTH, "wide": WIDE}))
-    with closing(collector_of(app)):
+    with collector(folder, metrics={"both": BOTH, "wide": WIDE}) as app:
         store = collector_of(app).store
         for day in range(2):
             store.commit([upload(BOTH, sent(BOTH, 2000, day))], TODAY + timedelta(days=day), b"s" * 16)
@@ -138,8 +136,7 @@ def test_terminal_shows_pairs_marginals_and_shares_within_answers(client: FlaskC
 
 
 def test_marginals_without_reports_are_null(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, metrics={"both": BOTH}))
-    with closing(collector_of(app)):
+    with collector(tmp_path, metrics={"both": BOTH}) as app:
         answer = app.test_client().get("/v1/metrics/both/estimate").get_json()
         assert "No reports yet" in app.test_client().get("/m/both").text
     known = {name: cell for name, cell in answer["marginals"][0]["values"][0].items() if cell is not None}
@@ -152,7 +149,7 @@ def test_marginals_and_conditionals_count_as_cost_however_few_values_are_chosen(
     free = effort(both["both"]) + 1
     marginals, within = 3 + 3, 2 * 9
     for limit, status in ((free + marginals + within, 200), (free + marginals + within - 1, 413)):
-        with closing(collector_of(app := create_app(config(tmp_path, metrics=both, estimates_limit=limit)))):
+        with collector(tmp_path, metrics=both, estimates_limit=limit) as app:
             assert app.test_client().get("/v1/metrics/both/estimate?top=1").status_code == status
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from flask import Flask
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView
 from dither_server.reading.summaries.numbers import Numbers
 from dither_server.reading.summaries.terminal_text import number_text
 from dither_server.reading.summaries.view import PageRequest
 from dither_shared import Metric, parse_metrics
-from server.collecting import TODAY, config, rows_of, upload
+from server.collecting import TODAY, collect, collector
 from server.dashboard.shown import Page
 
 from .number_surveys import COARSE, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
@@ -84,15 +84,13 @@ def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
-    app = create_app(config(tmp_path_factory.mktemp("numbers"), metrics=METRICS))
-    store = collector_of(app).store
-    for number in range(3):
-        rows = rows_of(HOSTILE, 300, b"%d" % number, 4)
-        store.commit([upload(HOSTILE, rows)], TODAY - timedelta(days=2 * number), b"s" * 16)
-    for name, count in (("one", 1), ("day", 500)):
-        store.commit([upload(METRICS[name], rows_of(METRICS[name], count, value=2))], TODAY, b"s" * 16)
-    yield app
-    collector_of(app).close()
+    with collector(tmp_path_factory.mktemp("numbers"), metrics=METRICS) as app:
+        store = collector_of(app).store
+        for ago in (0, 2, 4):
+            collect(store, HOSTILE, 300, 4, day=TODAY - timedelta(days=ago), seed=b"%d" % ago)
+        for name, count in (("one", 1), ("day", 500)):
+            collect(store, METRICS[name], count, 2)
+        yield app
 
 
 def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> None:
