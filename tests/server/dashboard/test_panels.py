@@ -24,14 +24,9 @@ MANY = parse_metrics(
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     with collector(tmp_path_factory.mktemp("panels"), metrics=METRICS | STRATA | {"many": MANY}) as app:
-        sent: list[tuple[Metric, int, int, object]] = [
-            (LAYOUT, 0, 40, "tabs"),
-            (LAYOUT, 1, 30, "tabs"),
-            (LAYOUT, 2, 500, "list"),
-            (LAYOUT, 4, 100, "tabs"),
-        ]
-        sent += [(SPEED, 0, 400, 2.0), (SPEED, 1, 400, 8.0)]
-        sent += [(MANY, place, 20 + place, f"value {place}") for place in range(16)]
+        sent: list[tuple[Metric, int, int, object]] = [(SPEED, 0, 400, 2.0), (SPEED, 1, 400, 8.0)]
+        sent += [(LAYOUT, place, count, "tabs") for place, count in ((0, 40), (1, 30), (4, 100))]
+        sent += [(LAYOUT, 2, 500, "list"), *((MANY, place, 20 + place, f"value {place}") for place in range(16))]
         for metric, place, count, value in sent:
             collect(collector_of(app).store, metric, count, value, stratum=place, seed=bytes([place]))
         yield app.test_client()

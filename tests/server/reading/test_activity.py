@@ -1,6 +1,6 @@
 """Active devices are exact counts: the reports of each period, over all versions of a metric."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 from dither_server.app import collector_of
 from dither_server.reading.activity import ACTIVE, active
 from dither_server.reading.query import ActiveQuery
+from dither_server.store import Store
 from dither_shared import parse_metrics
 from server.collecting import KEPT, collect, collector
 
@@ -48,22 +49,24 @@ SENT = (
 TODAY = date(2026, 11, 9)
 
 
-def counted(folder: Path, query: ActiveQuery) -> list[dict[str, object]]:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("devices")
     with collector(folder, metrics=OLD) as former:
         collect(collector_of(former).store, OLD["weekly"], 6, value=True, day=date(2026, 11, 3))
     with collector(folder, metrics=METRICS) as app:
         store = collector_of(app).store
         for name, number, day in SENT:
             collect(store, METRICS[name], number, "0" if name == "kept" else True, day=date.fromisoformat(day))
-        return active(store, METRICS.values(), query, TODAY).rows()
+        yield store
 
 
 def of(counts: list[dict[str, object]], name: str) -> Mapping[object, object]:
     return {row["since"]: row["devices"] for row in counts if row["metric"] == name}
 
 
-def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(tmp_path: Path) -> None:
-    counts = counted(tmp_path, ActiveQuery())
+def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(store: Store) -> None:
+    counts = active(store, METRICS.values(), ActiveQuery(), TODAY).rows()
     assert of(counts, "daily") == {"2026-10-30": 30, "2026-11-01": 10, "2026-11-02": 5}
     assert of(counts, "weekly") == {"2026-10-26": 7, "2026-11-02": 3 + 2 + 6}
     assert of(counts, "monthly") == {"2026-10-01": 4, "2026-11-01": 9}
@@ -75,17 +78,14 @@ def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_met
     assert list(counts[0]) == [column.name for column in ACTIVE]
 
 
-@pytest.mark.parametrize(("since", "weeks", "months"), [
-    ("2026-10-26", {"2026-10-26": 7, "2026-11-02": 11}, {"2026-11-01": 9}),
-    ("2026-10-27", {"2026-11-02": 11}, {"2026-11-01": 9}),
-    ("2026-11-02", {"2026-11-02": 11}, {}),
-])  # fmt: skip
-def test_period_that_begins_before_the_first_day_is_left_out(
-    tmp_path: Path, since: str, weeks: Mapping[str, int], months: Mapping[str, int]
-) -> None:
-    counts = counted(tmp_path, ActiveQuery(since=date.fromisoformat(since)))
-    assert of(counts, "weekly") == weeks
-    assert of(counts, "monthly") == months
+def test_period_that_begins_before_the_first_day_is_left_out(store: Store) -> None:
+    for since, weeks, months in (
+        ("2026-10-26", {"2026-10-26": 7, "2026-11-02": 11}, {"2026-11-01": 9}),
+        ("2026-10-27", {"2026-11-02": 11}, {"2026-11-01": 9}),
+        ("2026-11-02", {"2026-11-02": 11}, {}),
+    ):
+        counts = active(store, METRICS.values(), ActiveQuery(since=date.fromisoformat(since)), TODAY).rows()
+        assert (of(counts, "weekly"), of(counts, "monthly")) == (weeks, months)
 
 
 def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ SENT = {0: (200, "tabs"), 1: (100, "list"), 2: (300, "list"), 5: (50, "tabs")}
 """Reports by the place of their stratum, and what all of these answer."""
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    with collector(tmp_path, metrics=METRICS | STRATA) as app:
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    with collector(tmp_path_factory.mktemp("strata"), metrics=METRICS | STRATA) as app:
         store = collector_of(app).store
         for place, (count, value) in SENT.items():
             day = YESTERDAY if place == 1 else TODAY
@@ -41,6 +41,11 @@ def app(tmp_path: Path) -> Iterator[Flask]:
         for place, seconds in ((0, 2.0), (1, 8.0)):
             collect(store, SPEED, 400, seconds, stratum=place, seed=bytes([place]))
         yield app
+
+
+@pytest.fixture(scope="module")
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
 
 
 def ask(client: FlaskClient, path: str, name: str = "layout", status: int = 200) -> Any:
