@@ -15,6 +15,7 @@ from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep
 from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Combination, Comparison, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
@@ -24,6 +25,7 @@ from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.reading.summaries.terminal_text import number_text
 from dither_server.tally.repeats import Repeats
+from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 from server.collecting import MOBILE, TODAY
@@ -202,10 +204,21 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
             SUMMARIES["boolean"].table(shares, query)
 
 
+def test_forged_reports_move_the_mean_by_the_stated_gain() -> None:
+    honest = drawn(LINEAR, hill(LINEAR, 0.4), 700_000, np.random.default_rng(3))
+    before = answer(survey(LINEAR, honest))["mean"]["value"]
+    scores = law_of(LINEAR.mechanism).score_table  # type: ignore[attr-defined]
+    for name, end in (("mean_up", scores.argmax()), ("mean_down", scores.argmin())):
+        counts = honest.counts.copy()
+        counts[np.unravel_index(end, scores.shape)] += 300_000
+        result = answer(survey(LINEAR, Tally(counts.sum(axis=1), counts)), Query(forged=0.3))
+        assert abs(result["mean"]["value"] - before) == pytest.approx(result["poisoning"][name], rel=1e-4), name
+        assert [check["odd"] for check in result["health"]] == [True]  # it chose one phase
+
+
 def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
     result = answer(surveyed(LINEAR, 10**6, 0.4, seed=3), Query(forged=0.9))
     mean = result["mean"]["value"]
-    assert [check["odd"] for check in result["health"]] == [False]
     assert result["poisoning"]["mean_up"] == pytest.approx(mean)
     assert result["poisoning"]["mean_down"] == pytest.approx(10 - mean)
 
