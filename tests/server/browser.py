@@ -3,7 +3,6 @@
 The protocol is JSON between zero bytes, so this takes no driver program that must fit the browser's version.
 """
 
-import base64
 import json
 import os
 import select
@@ -42,13 +41,12 @@ class Page:
         """Call a method of the protocol, in this tab."""
         return self._browser.call(method, self._session, **parameters)
 
-    def look(self, width: int = 1000, *, dark: bool = False, script: bool = True) -> None:
-        """Set the width in pixels, the colour scheme, and whether JavaScript runs."""
+    def look(self, width: int = 1000, *, dark: bool = False) -> None:
+        """Set the width in pixels and the colour scheme."""
         mobile = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-        self.call("Emulation.setScriptExecutionDisabled", value=not script)
 
     def open(self, url: str) -> None:
         """Go to ``url`` and wait until everything of it is loaded."""
@@ -62,33 +60,10 @@ class Page:
         assert "exceptionDetails" not in message, message
         return message["result"].get("value")
 
-    def write(self, text: str) -> None:
-        """Write a text where the cursor is."""
-        self.call("Input.insertText", text=text)
-
     def press(self, key: str) -> None:
         """Press a key of those in ``_KEYS``."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **_KEYS[key])
-
-    def enter(self) -> None:
-        """Press the enter key, and wait for the page that it leads to."""
-        self._browser.events.clear()
-        self.press("Enter")
-        self._browser.await_event("Page.loadEventFired", self._session)
-
-    def pdf(self, path: Path) -> None:
-        """Print all of the page, as a browser does by default."""
-        path.write_bytes(base64.b64decode(self.call("Page.printToPDF")["data"]))
-
-    def move(self, x: float, y: float) -> None:
-        """Move the pointer there."""
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def picture(self, path: Path) -> None:
-        """Write all of the page as a PNG."""
-        message = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(message["data"]))
 
     def heard(self, method: str, message: dict[str, Any]) -> None:
         """Note an event if it is a complaint."""

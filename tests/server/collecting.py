@@ -6,14 +6,16 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flask import Flask
 from werkzeug.test import TestResponse
 
 from dither_server.access.tokens import Role
+from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.store import Sealing, Store, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
@@ -143,6 +145,28 @@ def sealed_upload(
     ids = tuple(secrets.token_bytes(16) for _ in range(len(content) // metric.mechanism.row_bytes))
     sealing = Sealing(ids, total, refused)
     return Upload(secrets.token_bytes(16), metric, content, stratum, sealing)
+
+
+def collect(
+    store: Store,
+    metric: Metric,
+    count: int,
+    value: object = "light",
+    *,
+    day: date = TODAY,
+    stratum: int = 0,
+    seed: bytes = b"rows",
+) -> None:
+    """Commit reports of devices that all have the answer ``value``."""
+    store.commit([upload(metric, rows_of(metric, count, seed, value), stratum=stratum)], day, b"s" * 16)
+
+
+@contextmanager
+def collector(folder: Path, **changed: object) -> Iterator[Flask]:
+    """Yield the app of a collector with a database in ``folder``, and close it."""
+    app = create_app(config(folder, **changed))
+    with closing(collector_of(app)):
+        yield app
 
 
 def same(one: Tally, other: Tally) -> bool:

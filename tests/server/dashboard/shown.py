@@ -8,7 +8,7 @@ from flask import Flask
 
 from dither_server.app import collector_of, create_app
 from dither_shared import parse_metrics
-from server.collecting import METRICS, MOBILE, THEME, TODAY, config, rows_of, upload
+from server.collecting import METRICS, MOBILE, THEME, TODAY, collect, config
 
 HOSTILE_TOML = """
 [metrics.hostile]
@@ -45,11 +45,13 @@ def filled(folder: Path, **changed: object) -> Flask:
     """A collector with hostile names and a thousand values, and some days of reports."""
     app = create_app(config(folder, **({"metrics": SHOWN} | changed)))
     store = collector_of(app).store
-    for day in (0, 1, 4):
-        sent = ((THEME, 300 * (day + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"))
-        uploads = [upload(metric, rows_of(metric, count, value=value)) for metric, count, value in sent]
-        store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
-    store.commit([upload(MOBILE, rows_of(MOBILE, 1))], TODAY, b"s" * 16)
+    for ahead in (0, 1, 4):
+        day = TODAY + timedelta(days=ahead)
+        for metric, count, value in (
+            (THEME, 300 * (ahead + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"),
+        ):  # fmt: skip
+            collect(store, metric, count, value, day=day)
+    collect(store, MOBILE, 1)
     return app
 
 

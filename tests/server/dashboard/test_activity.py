@@ -1,16 +1,15 @@
 """The pages of active devices and of retention: what they say of a small fleet, and what without one."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_shared import parse_metrics
-from server.collecting import KEPT, METRICS, MOBILE, THEME, TODAY, config, rows_of, upload
+from server.collecting import KEPT, METRICS, MOBILE, THEME, TODAY, collect, collector
 from server.dashboard.shown import Page
 
 AT = TODAY + timedelta(days=4)  # a Tuesday
@@ -19,12 +18,12 @@ AT = TODAY + timedelta(days=4)  # a Tuesday
 @pytest.fixture(scope="module")
 def devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A collector to which 900 devices came in the week before last, and 300 of them in the last one."""
-    app = create_app(config(tmp_path_factory.mktemp("devices"), metrics=METRICS | {"kept": KEPT}, today=lambda: AT))
-    with closing(collector_of(app)):
-        for back, reports, week in ((14, 900, "0"), (7, 300, "1")):
-            uploads = [upload(KEPT, rows_of(KEPT, reports, value=week)), upload(THEME, rows_of(THEME, reports))]
-            collector_of(app).store.commit(uploads, AT - timedelta(days=back), b"s" * 16)
-        collector_of(app).store.commit([upload(THEME, rows_of(THEME, 1))], AT, b"s" * 16)
+    with collector(tmp_path_factory.mktemp("devices"), metrics=METRICS | {"kept": KEPT}, today=lambda: AT) as app:
+        for metric, count, value, ago in (
+            (KEPT, 900, "0", 14), (KEPT, 300, "1", 7), (THEME, 900, "dark", 14), (THEME, 300, "dark", 7),
+            (THEME, 1, "dark", 0),
+        ):  # fmt: skip
+            collect(collector_of(app).store, metric, count, value, day=AT - timedelta(days=ago))
         yield app.test_client()
 
 
@@ -54,12 +53,10 @@ def test_page_of_retention_draws_a_curve_with_a_band(devices: FlaskClient) -> No
 
 
 def test_pages_without_anything_to_draw_say_what_would_give_it(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, metrics={"mobile": MOBILE}))
-    with closing(collector_of(app)):
+    with collector(tmp_path, metrics={"mobile": MOBILE}) as app:
         assert "No reports yet. Every metric with" in Page(app.test_client().get("/active").text).words
         assert "No metric asks for it." in Page(app.test_client().get("/retention").text).words
-    app = create_app(config(tmp_path, metrics={"kept": KEPT}))
-    with closing(collector_of(app)):
+    with collector(tmp_path, metrics={"kept": KEPT}) as app:
         read = Page(app.test_client().get("/retention").text)
         assert read.count("svg") == 0
         assert read.words.count("not yet") == len(KEPT.labels)
@@ -68,8 +65,7 @@ def test_pages_without_anything_to_draw_say_what_would_give_it(tmp_path: Path) -
 def test_metric_whose_mechanism_has_no_retention_is_left_out(tmp_path: Path) -> None:
     text = 'values = ["0", "1", "2"]\nof = "weeks-since-first-use"\nperiod = "week"\nmechanism = "bit-flip"\nbits = 2\n'
     metrics = parse_metrics(f'[metrics.part]\ntype = "choice"\nepsilon = 2.0\n{text}') | {"kept": KEPT}
-    app = create_app(config(tmp_path, metrics=metrics))
-    with closing(collector_of(app)):
+    with collector(tmp_path, metrics=metrics) as app:
         read = Page(app.test_client().get("/retention").text)
     assert [name for name in ("part", "kept") if f"retention-{name}" in read.ids] == ["kept"]
 

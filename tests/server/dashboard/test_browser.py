@@ -1,4 +1,4 @@
-"""The pages in a real browser: they fit, can be read, tell numbers under the pointer, and never cause a complaint.
+"""The pages in a real browser and on paper: they fit, can be read, and never cause a complaint.
 
 What test_pages.py asserts of the HTML, too, is slow here: a page takes a browser a second.
 """
@@ -18,7 +18,7 @@ from werkzeug.serving import make_server
 from dither_server.app import collector_of
 from server.browser import Page
 from server.collecting import THEME
-from server.dashboard.shown import HOSTILE, filled
+from server.dashboard.shown import filled
 
 CONTRAST = """(() => {
     const luminance = (colour) => {
@@ -35,6 +35,10 @@ CONTRAST = """(() => {
 })()"""
 NAMELESS = """[...document.querySelectorAll("input:not([type=hidden]), button, a, summary, figure, [role=img]")]
     .filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"""
+
+SEEN = """[...document.querySelectorAll(%r)].every((one) =>
+    one.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})
+    && one.getBoundingClientRect().height > 0)"""
 
 
 @contextmanager
@@ -108,33 +112,21 @@ def test_charts_show_their_numbers_under_the_pointer(tab: Page, url: str) -> Non
     assert under == steps[1]  # nothing lies above it
 
 
-def test_hostile_labels_are_text(tab: Page, url: str) -> None:
-    tab.look(1000)
-    tab.open(f"{url}/m/hostile")
-    named = "[...document.querySelectorAll('.values th[scope=row] bdi:last-of-type')].map((one) => one.textContent)"
-    assert sorted(tab.run(named)) == sorted(HOSTILE.labels)
-    assert count(tab, "svg a, svg image, iframe, object, script") == 0
-
-
-@pytest.mark.slow
-def test_values_are_found_by_keyboard(tab: Page, url: str) -> None:
-    tab.look(1000)
-    tab.open(f"{url}/m/wide")
-    tab.run("document.querySelector('input[name=find]').focus()")
-    tab.write("plugin 99")
-    tab.enter()
-    assert tab.run("location.search") == "?since=&until=&find=plugin+99&simultaneous=true"
-    assert count(tab, ".values tbody tr") == 10
-
-
-@pytest.mark.slow
-def test_problem_in_the_browser_is_a_page(tab: Page, site: str) -> None:
-    tab.look(390, dark=True)
-    tab.complaints.clear()
-    tab.open(f"{site}/m/nothing")
-    assert tab.run("document.querySelector('h1').textContent") == "No such metric"
-    assert tab.run(CONTRAST) >= 4.5
-    assert [complaint for complaint in tab.complaints if "404" not in complaint] == []
+@pytest.mark.parametrize(
+    "path", ["/m/theme", *(pytest.param(path, marks=pytest.mark.slow) for path in ("/", "/m/wide"))]
+)
+def test_every_chart_and_table_is_printed(tab: Page, url: str, path: str) -> None:
+    tab.look(1000, dark=True)
+    tab.open(url + path)
+    tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    tab.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    for selector in ("table", ".plot svg", ".drawn svg", "td", "figcaption", ".method li"):
+        assert tab.run(SEEN % selector), selector
+    assert not tab.run(
+        "[...document.querySelectorAll('form, nav, figure summary')].some((one) => one.checkVisibility())"
+    )
+    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    tab.call("Emulation.setEmulatedMedia", media="")
 
 
 @pytest.mark.slow

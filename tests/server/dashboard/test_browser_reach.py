@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_shared import parse_metrics
 from server.browser import Page
-from server.collecting import KEPT, METRICS, TODAY, VERSION, config, rows_of, upload
+from server.collecting import KEPT, METRICS, TODAY, VERSION, collect, collector
 from server.dashboard.shown import MANY_METRICS, SHOWN, filled
 from server.dashboard.test_browser import served
 
@@ -45,9 +45,9 @@ FOCUSED = """(() => {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     app = filled(tmp_path_factory.mktemp("site"), metrics=SHOWN | {"kept": KEPT})
     store = collector_of(app).store
-    store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    collect(store, VERSION, 2000, "1.0")
     for back, weeks in ((21, "0"), (14, "1")):
-        store.commit([upload(KEPT, rows_of(KEPT, 500, value=weeks))], TODAY - timedelta(days=back), b"s" * 16)
+        collect(store, KEPT, 500, weeks, day=TODAY - timedelta(days=back))
     with closing(collector_of(app)), served(app) as url:
         yield url
 
@@ -55,12 +55,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A collector of long values, and of many metrics."""
-    folder = tmp_path_factory.mktemp("long")
-    app = create_app(config(folder, metrics=METRICS | {"long": LONG, "chosen": CHOSEN} | MANY_METRICS))
-    sent = ((LONG, LONG.labels[0]), (CHOSEN, CHOSEN.labels[:3]))
-    uploads = [upload(metric, rows_of(metric, 900, value=value)) for metric, value in sent]
-    collector_of(app).store.commit(uploads, TODAY, b"s" * 16)
-    with closing(collector_of(app)), served(app) as url:
+    metrics = METRICS | {"long": LONG, "chosen": CHOSEN} | MANY_METRICS
+    with collector(tmp_path_factory.mktemp("long"), metrics=metrics) as app, served(app) as url:
+        collect(collector_of(app).store, LONG, 900, LONG.labels[0])
+        collect(collector_of(app).store, CHOSEN, 900, CHOSEN.labels[:3])
         yield url
 
 
@@ -136,21 +134,8 @@ def test_long_value_does_not_push_the_chart_away(tab: Page, long_site: str, widt
     tab.run("document.querySelector('.values .long summary').focus()")
     tab.press("Enter")
     assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
-
-
-@pytest.mark.slow  # likewise
-@pytest.mark.parametrize("width", [390, 1280])
-def test_each_pair_is_read_with_its_values_and_verdict(tab: Page, long_site: str, width: int) -> None:
-    tab.look(width)
     tab.open(f"{long_site}/m/chosen")
     assert tab.run("document.documentElement.scrollWidth") == width
-    pairs = "[...document.querySelectorAll('[aria-labelledby=together] tbody tr')]"
-    names = tab.run(f"{pairs}.map((row) => [...row.querySelectorAll('th bdi')].map((one) => one.textContent))")
-    assert len(names) == 3 * 3  # answers that nobody gave have no shares within them
-    assert all(name[0] != name[-1] for name in names)
-    assert ["plain", "<b>short</b>"] in names
-    figures = tab.run(f"{pairs}.map((row) => row.cells[1]).filter((one) => one.checkVisibility()).length")
-    assert figures == len(names)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """The pages: their text, that no script runs in them, and the paging of many values."""
 
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
-from server.collecting import THEME, TODAY, VERSION, config, problem, rows_of, upload
+from dither_server.app import collector_of
+from server.collecting import THEME, TODAY, VERSION, collect, collector, problem, upload
 from server.dashboard.shown import SHOWN, Page
 
 
@@ -98,7 +97,7 @@ def test_pages_lead_to_each_other_and_to_ranges_of_days(reader: FlaskClient) -> 
 
 
 def test_a_collector_without_answers_says_what_to_do_next(tmp_path: Path) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path, title="Notes")))):
+    with collector(tmp_path, title="Notes") as app:
         page = app.test_client().get("/").text
     assert "<title>Notes</title>" in page
     assert "No answers yet" in page
@@ -126,8 +125,8 @@ def test_no_script_runs_in_a_page(reader: FlaskClient) -> None:
 
 def test_page_says_whether_it_is_public(reader: FlaskClient, tmp_path: Path) -> None:
     assert "pages are public" in reader.get("/", environ_overrides={"REMOTE_ADDR": "192.0.2.7"}).text
-    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset())))) as collector:
-        token = collector.gatekeeper.draw_local_token(80).token
+    with collector(tmp_path, open=frozenset()) as app:
+        token = collector_of(app).gatekeeper.draw_local_token(80).token
         page = app.test_client().get("/", headers={"Authorization": f"Bearer {token}"})
     assert (page.status_code, "pages are public" in page.text) == (200, False)
 
@@ -147,10 +146,10 @@ def test_page_says_that_reports_are_odd_and_that_a_metric_is_disabled(app: Flask
 
 def test_page_says_how_many_strings_are_unlisted_and_which_were_found(app: Flask, client: FlaskClient) -> None:
     store = collector_of(app).store
-    store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
+    collect(store, VERSION, 2000, "9.9")
     assert client.get("/v1/metrics/version/estimate").json["unlisted"] is None  # type: ignore[index]
     assert "have a string that is" not in client.get("/m/version").text  # two candidates cannot tell
-    store.commit([upload(VERSION, rows_of(VERSION, 4000, value="1.0"))], TODAY, b"s" * 16)
+    collect(store, VERSION, 4000, "1.0")
     rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
     assert {row["found"] for row in rows} == {True, False}
     page = client.get("/m/version").text
@@ -161,11 +160,12 @@ def test_page_says_how_many_strings_are_unlisted_and_which_were_found(app: Flask
 
 
 def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path, spool=f"{tmp_path}/spool")))) as collector:
+    with collector(tmp_path, spool=f"{tmp_path}/spool") as app:
         for path in ("/", "/m/theme"):
             assert "which has not run yet" in app.test_client().get(path).text
-        collector.store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))
-        collector.store.folds.finish(b"r" * 16)
+        folds = collector_of(app).store.folds
+        folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))
+        folds.finish(b"r" * 16)
         for path in ("/", "/m/theme"):
             assert (
                 "The last fold began at 2026-11-20 14:05 UTC; reports received less than 300 seconds before it are not"

@@ -1,20 +1,19 @@
 """Problems and faults as pages, for browsers."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.store import Refusal
-from server.collecting import THEME, TODAY, config, problem
+from server.collecting import THEME, TODAY, collector, problem
 
 
 def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    with closing(collector_of(closed := create_app(config(tmp_path, open=frozenset())))):
+    with collector(tmp_path, open=frozenset()) as closed:
         shut = closed.test_client().get("/", headers=browser)
     assert (shut.status_code, shut.mimetype) == (401, "text/html")
     assert "Basic" in shut.headers["WWW-Authenticate"]
@@ -54,6 +53,7 @@ def test_refused_sealed_reports_are_counted_one_by_one(app: Flask, client: Flask
     collector_of(app).store.add_refusals(malformed | sealed | one, b"s" * 16)
     text = client.get("/").text
     assert ">1,412 reports</data>" in text
+    assert "Of sealed batches, the reports that do not open are counted." in text
     assert "not counted, 2026-11-14 to 2026-11-20" in text  # a week
     assert ">13 batches</data>" in text
     assert "And 1 batch and 3 sealed reports more, for other reasons or of other metrics or versions." in text

@@ -1,17 +1,17 @@
 """Active devices are exact counts: the reports of each period, over all versions of a metric."""
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.activity import ACTIVE, active
 from dither_server.reading.query import ActiveQuery
-from dither_shared import Metric, parse_metrics
-from server.collecting import KEPT, config, rows_of, upload
+from dither_server.store import Store
+from dither_shared import parse_metrics
+from server.collecting import KEPT, collect, collector
 
 TOML = """
 [metrics.daily]
@@ -49,25 +49,24 @@ SENT = (
 TODAY = date(2026, 11, 9)
 
 
-def counted(folder: Path, query: ActiveQuery) -> list[dict[str, object]]:
-    with closing(collector_of(create_app(config(folder, metrics=OLD)))) as former:
-        former.store.commit(
-            [upload(OLD["weekly"], rows_of(OLD["weekly"], 6, value=True))], date(2026, 11, 3), b"s" * 16
-        )
-    with closing(collector_of(create_app(config(folder, metrics=METRICS)))) as here:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("devices")
+    with collector(folder, metrics=OLD) as former:
+        collect(collector_of(former).store, OLD["weekly"], 6, value=True, day=date(2026, 11, 3))
+    with collector(folder, metrics=METRICS) as app:
+        store = collector_of(app).store
         for name, number, day in SENT:
-            metric: Metric = METRICS[name]
-            rows = rows_of(metric, number, value="0" if name == "kept" else True)
-            here.store.commit([upload(metric, rows)], date.fromisoformat(day), b"s" * 16)
-        return active(here.store, METRICS.values(), query, TODAY).rows()
+            collect(store, METRICS[name], number, "0" if name == "kept" else True, day=date.fromisoformat(day))
+        yield store
 
 
 def of(counts: list[dict[str, object]], name: str) -> Mapping[object, object]:
     return {row["since"]: row["devices"] for row in counts if row["metric"] == name}
 
 
-def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(tmp_path: Path) -> None:
-    counts = counted(tmp_path, ActiveQuery())
+def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(store: Store) -> None:
+    counts = active(store, METRICS.values(), ActiveQuery(), TODAY).rows()
     assert of(counts, "daily") == {"2026-10-30": 30, "2026-11-01": 10, "2026-11-02": 5}
     assert of(counts, "weekly") == {"2026-10-26": 7, "2026-11-02": 3 + 2 + 6}
     assert of(counts, "monthly") == {"2026-10-01": 4, "2026-11-01": 9}
@@ -79,27 +78,23 @@ def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_met
     assert list(counts[0]) == [column.name for column in ACTIVE]
 
 
-@pytest.mark.parametrize(("since", "weeks", "months"), [
-    ("2026-10-26", {"2026-10-26": 7, "2026-11-02": 11}, {"2026-11-01": 9}),
-    ("2026-10-27", {"2026-11-02": 11}, {"2026-11-01": 9}),
-    ("2026-11-02", {"2026-11-02": 11}, {}),
-])  # fmt: skip
-def test_period_that_begins_before_the_first_day_is_left_out(
-    tmp_path: Path, since: str, weeks: Mapping[str, int], months: Mapping[str, int]
-) -> None:
-    counts = counted(tmp_path, ActiveQuery(since=date.fromisoformat(since)))
-    assert of(counts, "weekly") == weeks
-    assert of(counts, "monthly") == months
+def test_period_that_begins_before_the_first_day_is_left_out(store: Store) -> None:
+    for since, weeks, months in (
+        ("2026-10-26", {"2026-10-26": 7, "2026-11-02": 11}, {"2026-11-01": 9}),
+        ("2026-10-27", {"2026-11-02": 11}, {"2026-11-01": 9}),
+        ("2026-11-02", {"2026-11-02": 11}, {}),
+    ):
+        counts = active(store, METRICS.values(), ActiveQuery(since=date.fromisoformat(since)), TODAY).rows()
+        assert (of(counts, "weekly"), of(counts, "monthly")) == (weeks, months)
 
 
 def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path) -> None:
     """Their stored definitions keep ``of`` and ``after``, which are part of the version."""
     text = '[metrics.uses]\ntype = "number"\nlow = 0\nhigh = 9\nof = "count"\nafter = "7 days"\nepsilon = 1.0\n'
     former = parse_metrics(text + 'period = "week"')["uses"]
-    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": former})))):
+    with collector(tmp_path, metrics={"uses": former}):
         pass
-    now = parse_metrics(text + 'period = "day"')["uses"]
-    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": now})))) as here:
-        read = here.store.definitions.read("uses", former.version)
+    with collector(tmp_path, metrics={"uses": parse_metrics(text + 'period = "day"')["uses"]}) as app:
+        read = collector_of(app).store.definitions.read("uses", former.version)
     assert read is not None
     assert (read.version, read.of, read.after, read.period) == (former.version, "count", 7, "week")

@@ -51,18 +51,6 @@ def view(store: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_view_of_daily_estimates_says_what_the_api_says(store: Store, view: sqlite3.Connection) -> None:
-    add(store, TODAY, 300)
-    add(store, TOMORROW, 500)
-    add(store, TOMORROW, 200, b"t" * 16)
-    assert list(refresh(store, THEME)) == [TODAY, TOMORROW]
-    rows = view.execute(f"{SELECT} WHERE metric = 'theme' AND version = ? ORDER BY day", [THEME.version]).fetchall()
-    for day in (TODAY, TOMORROW):
-        shown = sorted(row[1:] for row in rows if row[0] == day.isoformat())
-        assert shown == [pytest.approx(row) for row in sorted(expected(store, day))]
-    assert [row[2] for row in rows] == [300] * 4 + [700] * 4
-
-
 def test_only_changed_days_are_computed_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     add(store, TODAY, 30)
     add(store, TOMORROW, 30)
@@ -96,15 +84,6 @@ def test_failed_write_leaves_the_former_estimates(store: Store, view: sqlite3.Co
     assert store.estimates.bases(THEME.version) == {TODAY: basis}
 
 
-def test_reports_by_day_are_the_totals_of_tallies(store: Store) -> None:
-    add(store, TOMORROW, 70)
-    add(store, TODAY, 30)
-    add(store, TODAY, 9, b"t" * 16)
-    for metric in (THEME, VERSION):
-        assert list(store.reports_by_day(metric).items()) == [(TODAY, 39), (TOMORROW, 70)]
-    assert store.reports_by_day(OPEN) == {}
-
-
 def test_refresh_prints_how_many_days_it_wrote(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(METRICS.values())
@@ -127,16 +106,19 @@ def test_refresh_skips_a_version_that_it_cannot_read(store: Store, tmp_path: Pat
     assert f"theme {THEME.version}: 1 day written" in result.stdout
 
 
-def test_duckdb_reads_the_view(store: Store, tmp_path: Path) -> None:
-    add(store, TODAY, 300)
-    list(refresh(store, THEME))
+def test_duckdb_reads_from_the_view_what_the_api_says(store: Store, tmp_path: Path) -> None:
+    for day, count, shard in ((TODAY, 300, SHARD), (TOMORROW, 500, SHARD), (TOMORROW, 200, b"t" * 16)):
+        add(store, day, count, shard)
+    assert list(refresh(store, THEME)) == [TODAY, TOMORROW]
     folder = Path(duckdb_extension_sqlite_scanner.__file__).parent
     (extension,) = folder.glob("**/sqlite_scanner.duckdb_extension")
     with duckdb.connect() as connection:
         connection.execute(f"LOAD '{extension}'")
         connection.execute(f"ATTACH '{tmp_path}/dither.db' (TYPE sqlite, READ_ONLY); USE dither")
-        rows = connection.execute(f"{SELECT} WHERE day = DATE '2026-11-20'").fetchall()
-        ((day, value, reports, *_),) = connection.execute(recipes()[0]).fetchall()
-    assert (day, value, reports) == (TODAY, "dark", 300)
-    assert [row[0] for row in rows] == [TODAY] * 4
-    assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(store, TODAY))]
+        rows = connection.execute(f"{SELECT} WHERE metric = 'theme' AND version = ?", [THEME.version]).fetchall()
+        of_guide = connection.execute(recipes()[0]).fetchall()
+    for day, reports in ((TODAY, 300), (TOMORROW, 700)):
+        shown = sorted(row[1:] for row in rows if row[0] == day)
+        assert shown == [pytest.approx(row) for row in sorted(expected(store, day))]
+        assert {row[1] for row in shown} == {reports}
+    assert [row[:3] for row in of_guide] == [(TODAY, "dark", 300), (TOMORROW, "dark", 700)]

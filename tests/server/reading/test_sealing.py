@@ -10,7 +10,7 @@ from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_server.app import collector_of
 from dither_server.dashboard.card import words_of_sealed
 from dither_server.reading.sources import about_sealed
-from dither_server.store import Refusal, Sealed
+from dither_server.store import Sealed
 from dither_shared import parse_metrics
 from server.cli.invoking import invoke
 from server.collecting import METRICS_TOML, THEME, TODAY, rows_of, sealed_upload, upload
@@ -103,14 +103,3 @@ def test_relay_cannot_claim_more_reports_than_have_come() -> None:
         assert worth["reports"] == reports
         assert worth["epsilon"] == amplified(THEME.mechanism, reports, worth["delta"]).best
         assert about_sealed(Sealed(2, reports, reports, 0), THEME)["sealed"]["shuffled"] == worth
-
-
-def test_overview_page_counts_sealed_refusals_by_report(app: Flask, client: FlaskClient) -> None:
-    store = collector_of(app).store
-    store.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, b"s" * 16)
-    assert "each report counts that does not open" not in client.get("/").text
-    store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 41}, b"s" * 16)
-    page = client.get("/").text
-    assert "Of sealed batches, the reports that do not open are counted." in page
-    assert "Sealed reports do not open" in page
-    assert '<data value="41">41 reports</data>' in page

@@ -8,7 +8,7 @@ from typing import Any
 
 from dither_server.dashboard.publishing.contents import SiteScope
 from dither_server.dashboard.publishing.site import Site
-from dither_server.store import Store, Upload
+from dither_server.store import Store
 from dither_server.store.tallies import Refusal
 from dither_shared import Metric, parse_metrics
 from server.collecting import rows_of, sealed_upload, upload
@@ -92,37 +92,28 @@ def answers_of(metric: Metric, count: int, seed: str) -> bytes:
     return rows_of(metric, count, seed.encode(), ANSWERS[metric.name])
 
 
-def fill(store: Store) -> None:
-    """Reports of four weeks, the last one unfinished; the theme has a new version from the third week on."""
-    store.register([*KINDS.values(), FORMER, GONE])
-    for number in range(24):
-        day = MONDAY + timedelta(days=number)
-        asked = {name: one for name, one in KINDS.items() if name not in {"unasked", "theme"} and number % 3 == 2}
-        asked |= {"theme": FORMER if number < 14 else KINDS["theme"]}
-        asked |= {"gone": GONE} if number < 5 else {}
-        uploads = [_upload(metric, 30, f"{name}{number}") for name, metric in asked.items()]
-        store.commit(uploads, day, b"s" * 16)
-    store.commit([sealed_upload(KINDS["mobile"], rows=answers_of(KINDS["mobile"], 30, "sealed"))], LAST, b"s" * 16)
-    store.add_refusals({Refusal("theme", LAST, "malformed", KINDS["theme"].version): 3}, b"s" * 16)
-
-
-def _upload(metric: Metric, count: int, seed: str) -> Upload:
-    return upload(metric, answers_of(metric, count, seed), stratum=0)
-
-
 def filled(folder: Path) -> str:
-    """Fill a database in a folder, and return its URL."""
-    url = f"sqlite:///{folder}/dither.db"
-    with closing(Store(url)) as store:
-        fill(store)
+    """Fill a database in a folder, and return its URL.
+
+    Its reports are of four weeks, the last one unfinished; the theme has a new version from the third week on.
+    """
+    with closing(Store(url := f"sqlite:///{folder}/dither.db")) as store:
+        store.register([*KINDS.values(), FORMER, GONE])
+        for number in range(24):
+            asked = {name: one for name, one in KINDS.items() if name not in {"unasked", "theme"} and number % 3 == 2}
+            asked |= {"theme": FORMER if number < 14 else KINDS["theme"]}
+            asked |= {"gone": GONE} if number < 5 else {}
+            uploads = [upload(metric, answers_of(metric, 30, f"{name}{number}")) for name, metric in asked.items()]
+            store.commit(uploads, MONDAY + timedelta(days=number), b"s" * 16)
+        sealed = sealed_upload(KINDS["mobile"], rows=answers_of(KINDS["mobile"], 30, "sealed"))
+        store.commit([sealed], LAST, b"s" * 16)
+        store.add_refusals({Refusal("theme", LAST, "malformed", KINDS["theme"].version): 3}, b"s" * 16)
     return url
 
 
 def published(url: str, out: Path, until: date = LAST, **changed: Any) -> Path:
     """Publish a database, and return the site."""
-    scope = SiteScope(
-        changed.pop("since", None), until, changed.pop("confidence", 0.95), changed.pop("discovered", False)
-    )
+    scope = SiteScope(changed.pop("since", None), until, discovered=changed.pop("discovered", False))
     settings: dict[str, Any] = {"metrics": KINDS, "definition": KINDS_TOML.encode(), "title": "What <people> said"}
     with closing(Store(url, create=False)) as store:
         Site(**settings | changed, scope=scope).publish(store, out)

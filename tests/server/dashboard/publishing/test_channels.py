@@ -66,12 +66,13 @@ def test_every_channel_shows_the_same_numbers(name: str, client: FlaskClient, fo
     names = [column.name for column in summary.columns]
     assert all(list(row)[-len(names) :] == names for row in rows)
 
+    arrow = pa.ipc.open_stream(client.get(f"{url}&format=arrow").data).read_all().to_pylist()
     written = list(csv.DictReader(io.StringIO(client.get(f"{url}&format=csv").text)))
+    assert list(written[0]) == list(rows[0]) == list(arrow[0])
     assert [{key: unescape_formula(cell) for key, cell in row.items() if key in names} for row in written] == [
         {key: plain(row[key]) for key in names} for row in rows
     ]
-    arrow = pa.ipc.open_stream(client.get(f"{url}&format=arrow").data).read_all().to_pylist()
-    assert [{key: row[key] for key in names} for row in arrow] == [{key: row[key] for key in names} for row in rows]
+    assert arrow == [row | {"since": since, "until": LAST} for row in rows]
 
     published = site / "metrics" / name
     (of_site,) = json.loads((published / f"{name}.json").read_text(encoding="utf-8"))

@@ -2,28 +2,27 @@
 
 import csv
 import json
-import re
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from dither_server.dashboard.publishing.contents import SiteScope
+from dither_server.dashboard.publishing.contents import SiteScope, last_whole_day
 from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.exports import unescape_formula
 from dither_server.store import Store
 from dither_shared import ParameterError, parse_metrics
-from server.collecting import KEPT, rows_of, upload
+from server.collecting import KEPT, collect
 from server.dashboard.publishing.sites import (
+    ANSWERS,
     FORMER,
     GONE,
     KINDS,
     KINDS_TOML,
     LAST,
     MONDAY,
-    answers_of,
     copied,
     files_of,
     published,
@@ -42,7 +41,7 @@ def pages(site: Path) -> dict[str, Page]:
     return {path.relative_to(site).as_posix(): page(site, str(path)) for path in site.rglob("*.html")}
 
 
-def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: Path) -> None:
+def test_every_kind_of_metric_has_a_complete_accessible_page_without_external_links(site: Path) -> None:
     found = pages(site)
     assert set(found) >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
     assert len(found) == len(KINDS) + 1 + 2
@@ -50,6 +49,11 @@ def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: P
         tags = {tag for tag, _ in shown.elements}
         assert not tags & {"script", "form", "input", "iframe", "style"}, name
         assert not [attribute for _, given in shown.elements for attribute in given if attribute.startswith("on")]
+        assert shown.attributes("html", "lang") == ["en"]
+        assert shown.count("h1") == 1
+        assert all("scope" in given for tag, given in shown.elements if tag == "th")
+        assert all(given.get("aria-hidden") == "true" for tag, given in shown.elements if tag == "svg")
+        assert all("aria-label" in given for tag, given in shown.elements if tag == "figure")
         for tag, attribute in (("a", "href"), ("link", "href"), ("img", "src")):
             for link in shown.attributes(tag, attribute):
                 parts = urlsplit(link)
@@ -64,15 +68,6 @@ def test_every_kind_of_metric_has_a_complete_page_without_external_links(site: P
     assert "prefers-color-scheme: dark" in style
     assert "@import" not in style
     assert "url(" not in style
-
-
-def test_published_pages_have_the_markup_that_screen_readers_need(site: Path) -> None:
-    for name, shown in pages(site).items():
-        assert shown.attributes("html", "lang") == ["en"]
-        assert [tag for tag, _ in shown.elements].count("h1") == 1, name
-        assert all("scope" in given for tag, given in shown.elements if tag == "th")
-        assert all(given.get("aria-hidden") == "true" for tag, given in shown.elements if tag == "svg")
-        assert all("aria-label" in given for tag, given in shown.elements if tag == "figure")
 
 
 def test_hostile_strings_are_published_as_text(site: Path) -> None:
@@ -104,8 +99,8 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
 def test_questions_with_only_two_reports_are_published(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(KINDS.values())
-        few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
-        store.commit(few, LAST, b"s" * 16)
+        for name in KINDS.keys() & ANSWERS.keys():
+            collect(store, KINDS[name], 2, ANSWERS[name], day=LAST)
     for name, shown in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
         assert name == "index.html" or "Method" in shown.words, name
 
@@ -159,8 +154,7 @@ def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register([KEPT])
         for days, reports, week in ((0, 900, "0"), (9, 450, "1"), (13, 9, "1"), (14, 900, "0")):
-            rows = rows_of(KEPT, reports, value=week)
-            store.commit([upload(KEPT, rows)], MONDAY + timedelta(days=days), b"s" * 16)
+            collect(store, KEPT, reports, week, day=MONDAY + timedelta(days=days))
     site = published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site", metrics={"kept": KEPT})
     shown = page(site, "metrics/kept/index.html")
     assert shown.count("polyline") >= 1
@@ -193,7 +187,7 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
     metrics = {"wide": WIDE, **MANY_METRICS, **{name: KINDS[name] for name in ("theme", "mobile", "start")}}
     with closing(Store(url)) as store:
         store.register(metrics.values())
-        store.commit([upload(WIDE, rows_of(WIDE, 50, value="plugin 7"))], LAST, b"s" * 16)
+        collect(store, WIDE, 50, "plugin 7", day=LAST)
     site = published(url, tmp_path / "site", metrics=metrics)
     wide = (site / "metrics/wide/index.html").read_text(encoding="utf-8")
     assert "The 50 most frequent of 1,000 answers" in " ".join(Page(wide).words.split())
@@ -211,12 +205,6 @@ def test_definition_that_cannot_be_read_is_left_out_and_named(url: str, tmp_path
     with closing(Store(url, create=False)) as store:
         done = Site(KINDS, b"", SiteScope(None, LAST), "t", names=["mobile"]).publish(store, tmp_path / "site")
     assert [error.place for error in done.left_out] == [f"gone {GONE.version}"]
-
-
-def test_unknown_metric_is_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="--metric: no metric is named them; known: theme"):
-        published(url, tmp_path / "site", names=["them"])
-    assert not (tmp_path / "site").exists()
 
 
 def test_base_is_an_address_that_ends_with_a_slash() -> None:
@@ -254,29 +242,23 @@ def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
     metrics = parse_metrics(CONTROLS_TOML)
     with closing(Store(url)) as store:
         store.register(metrics.values())
-        rows = rows_of(metrics["steer"], 30, value="dark")
-        store.commit([upload(metrics["steer"], rows)], MONDAY, b"s" * 16)
-        store.commit([upload(metrics["steer"], rows)], LAST, b"s" * 16)
+        for day in (MONDAY, LAST):
+            collect(store, metrics["steer"], 30, "dark", day=day)
     site = published(url, tmp_path / "site", metrics=metrics, definition=b"")
     for name in ("index.html", "metrics/steer/index.html", "feed.xml"):
         text = (site / name).read_text(encoding="utf-8")
         assert "a�b�c�[31md�e�f�g�h�i�j" in text
         assert not set(CONTROLS) & set(text) - set("abcdefghij[31m")
     lines = (site / "metrics/steer/steer.ndjson").read_bytes().splitlines()
-    assert [json.loads(line)["value"] for line in lines] == [
-        CONTROLS,
-        "dark",
-        "other",
-    ]
+    assert [json.loads(line)["value"] for line in lines] == [CONTROLS, "dark", "other"]
 
 
-def test_a_later_report_changes_only_its_metric(url: str, tmp_path: Path) -> None:
-    url, names, later = copied(url, tmp_path), ["theme", "mobile"], LAST + timedelta(days=1)
-    before = files_of(published(url, tmp_path / "site", names=names))
-    with closing(Store(url, create=False)) as store:
-        store.commit([upload(THEME, answers_of(THEME, 9, "late"))], later, b"s" * 16)
-    assert files_of(published(url, tmp_path / "site", names=names)) == before
-    after = files_of(published(url, tmp_path / "site", names=names, until=later))
-    changed = {name for name in before if after[name] != before[name]}
-    assert {name for name in changed if re.match("metrics/(?!theme)", name) and not name.endswith("html")} == set()
-    assert {"index.html", "metrics/theme/theme.csv", "metrics/theme/index.html"} <= changed
+def test_day_is_published_when_it_is_over_and_wholly_folded() -> None:
+    for folded, last in (
+        (None, 19),
+        (datetime(2026, 11, 20, 6, tzinfo=UTC), 19),
+        (datetime(2026, 11, 20, 0, 5, tzinfo=UTC), 19),
+        (datetime(2026, 11, 20, 0, 4, 59, tzinfo=UTC), 18),
+        (datetime(2026, 11, 10, 12, tzinfo=UTC), 9),
+    ):
+        assert last_whole_day(date(2026, 11, 20), folded, 300.0) == date(2026, 11, last), folded

@@ -58,6 +58,9 @@ def test_discovery_without_reports_states_only_the_reports_needed() -> None:
     assert (answer["values"], answer["reach"], answer["unlisted"]) == ([], None, None)
     assert answer["sought"]["share"] == 0.01
     assert answer["sought"]["reports"] > 1000
+    nothing = viewed(NOTHING, PageRequest("", 1, 50))
+    assert nothing.needs.endswith("reports find a string that 1% of people have, half of the time.")
+    assert nothing.points() == []
 
 
 def test_errors_allow_for_people_who_report_every_day() -> None:
@@ -122,12 +125,6 @@ def test_panel_says_what_a_stratum_did_not_find() -> None:
     assert part[1].text.startswith("over 9")
 
 
-def test_page_without_reports_says_what_it_needs() -> None:
-    nothing = viewed(NOTHING, PageRequest("", 1, 50))
-    assert nothing.needs.endswith("reports find a string that 1% of people have, half of the time.")
-    assert nothing.points() == []
-
-
 def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
     rare = {f"{first}{second}{third}": 160 for first in "abcd" for second in "abcd" for third in "abcd"}
     survey = surveyed({"a.b": 40_000, "": 20_000, "cut off": 20_000} | rare)
@@ -147,10 +144,6 @@ def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
     assert rows == [("Nothing was found.",)]
     assert not any(line.startswith("found") for line in after)
     assert any("To find one that 1% of people have takes" in line for line in after)
-    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query()).whole())
-    assert "0 reports, of which 0 confirm" in before[0]
-    assert rows == [("Nothing was found.",)]
-    assert len(after) == 1
 
 
 def test_reach_of_a_discovery_is_described_in_words() -> None:

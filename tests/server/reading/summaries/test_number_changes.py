@@ -1,6 +1,5 @@
 """Changes of a number between two surveys and over days: false alarms, coverage and power, from exact draws."""
 
-import math
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +16,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
 from server.collecting import TODAY
 
-from .number_surveys import HUGE, LINEAR, LOG, PERMANENT, TABLE, bare, drawn, hill, metric, nothing, survey
+from .number_surveys import LINEAR, LOG, PERMANENT, TABLE, bare, drawn, hill, metric, nothing, survey
 
 RUNS = 80
 DAYS, PEOPLE = 6, 300
@@ -42,13 +41,13 @@ def most(chance: float, runs: int = RUNS) -> int:
 
 
 def test_comparison_of_the_same_people_is_seldom_a_change() -> None:
-    for number, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
+    for number, reports in ((PERMANENT, (50, 50)), (LOG, (60, 3000))):
         rng, shares = np.random.default_rng(5), hill(number, 0.2)
-        rows = [comparison(number, *(drawn(number, shares, n, rng) for n in reports)) for _ in range(RUNS)]
+        rows = [comparison(number, *(drawn(number, shares, n, rng) for n in reports)) for _ in range(RUNS // 2)]
         assert all(mean["changed"] == (mean["adjusted"] < 0.05) for mean, *_ in rows), number
         changed = [[row["changed"] for row in run] for run in rows]
-        assert sum(map(any, changed)) <= most(0.05), number
-        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), number
+        assert sum(map(any, changed)) <= most(0.05, RUNS // 2), number
+        assert (np.sum(changed, axis=0) <= most(0.05 / 3, RUNS // 2)).all(), number
 
 
 def test_intervals_hold_the_true_difference() -> None:
@@ -127,69 +126,16 @@ def test_other_units_and_scales_are_not_compared() -> None:
             comparison(LINEAR, nothing(LINEAR), nothing(other), other=other)
 
 
-def test_mean_beyond_all_doubles_is_none() -> None:
-    counts = nothing(HUGE).counts.copy()
-    counts[0, -1] = 1
-    row = comparison(HUGE, nothing(HUGE), Tally(counts.sum(axis=1), counts))[0]
-    assert (row["first"], row["second"], row["difference"]) == (None, None, None)
-    assert all(number is None or math.isfinite(number) for number in row.values() if not isinstance(number, str))
-
-
-def people_of(number: Metric, shares: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int, int]]:
-    """People with an answer; of those with a permanent part also their cohort and their permanent draw."""
-    mechanism, people = number.mechanism, []
-    for point in rng.choice(len(shares), PEOPLE, p=shares):
-        cohort = int(rng.integers(mechanism.cohorts))
-        (cell,) = mechanism.marked(int(point), cohort)
-        if mechanism.memoised and rng.random() > mechanism.permanent_truth:  # type: ignore[attr-defined]
-            cell = (cell + int(rng.integers(1, mechanism.cells))) % mechanism.cells
-        people.append((int(point), cohort, cell))
-    return people
-
-
-def reports_of(number: Metric, people: list[tuple[int, int, int]], rng: np.random.Generator) -> Tally:
-    """One report of each."""
-    mechanism = number.mechanism
-    counts = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
-    for point, of_theirs, cell in people:
-        cohort, said = of_theirs, cell
-        if not mechanism.memoised:
-            cohort = int(rng.integers(mechanism.cohorts))
-            (said,) = mechanism.marked(point, cohort)
-        if rng.random() > mechanism.truth:  # type: ignore[attr-defined]
-            said = (said + int(rng.integers(1, mechanism.cells))) % mechanism.cells
-        counts[cohort, said] += 1
-    return Tally(counts.sum(axis=1), counts)
-
-
-@pytest.mark.parametrize(("number", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
-def test_the_same_people_reporting_again_are_no_drift(number: Metric, crowds: int) -> None:
-    """Other people each day; the same on all days; the same on the first half, and others on the second."""
-    runs, rng, shares = 40, np.random.default_rng(11), hill(number, 0.5, 2)
-    drifts = 0
-    for _ in range(runs):
-        if crowds:
-            known = [people_of(number, shares, rng) for _ in range(crowds)]
-            tallies = [reports_of(number, known[day * crowds // DAYS], rng) for day in range(DAYS)]
-        else:
-            tallies = [drawn(number, shares, PEOPLE, rng) for _ in range(DAYS)]
-        drifts += trend(number, tallies)["values"][0]["drift"]
-    assert drifts <= most(0.05, runs)
-
-
-def test_permanent_draws_widen_the_error_of_a_slope() -> None:
+@pytest.mark.parametrize(("number", "least", "most"), [(LINEAR, 1.0, 1.1), (PERMANENT, 1.1, 1.2)])
+def test_permanent_draws_widen_the_error_of_a_slope(number: Metric, least: float, most: float) -> None:
     """The same people may report on all days: a permanent draw adds the same error to each."""
-    stretched = []
-    for number in (LINEAR, PERMANENT):
-        rng = np.random.default_rng(3)
-        tallies = [drawn(number, hill(number, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
-        errors = [bare(number, (), tally, 0.95).mean.standard_error for tally in tallies]
-        independent = Scale.of(number).width * np.sqrt(
-            np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2)
-        )
-        stretched.append(trend(number, tallies)["values"][0]["slope_error"] / independent)
-    assert 1 <= stretched[0] < 1.2
-    assert stretched[1] > 1.1
+    rng = np.random.default_rng(3)
+    tallies = [drawn(number, hill(number, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
+    mean = trend(number, tallies)["values"][0]
+    errors = [bare(number, (), tally, 0.95).mean.standard_error for tally in tallies]
+    independent = Scale.of(number).width * np.sqrt(np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2))
+    assert least <= mean["slope_error"] / independent < most
+    assert not mean["drift"]
 
 
 def test_drift_is_seen_with_its_slope() -> None:

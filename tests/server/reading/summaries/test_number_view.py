@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from flask import Flask
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView
 from dither_server.reading.summaries.numbers import Numbers
 from dither_server.reading.summaries.terminal_text import number_text
 from dither_server.reading.summaries.view import PageRequest
 from dither_shared import Metric, parse_metrics
-from server.collecting import TODAY, config, rows_of, upload
+from server.collecting import TODAY, collect, collector
 from server.dashboard.shown import Page
 
 from .number_surveys import COARSE, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
@@ -84,15 +84,13 @@ def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
-    app = create_app(config(tmp_path_factory.mktemp("numbers"), metrics=METRICS))
-    store = collector_of(app).store
-    for number in range(3):
-        rows = rows_of(HOSTILE, 300, b"%d" % number, 4)
-        store.commit([upload(HOSTILE, rows)], TODAY - timedelta(days=2 * number), b"s" * 16)
-    for name, count in (("one", 1), ("day", 500)):
-        store.commit([upload(METRICS[name], rows_of(METRICS[name], count, value=2))], TODAY, b"s" * 16)
-    yield app
-    collector_of(app).close()
+    with collector(tmp_path_factory.mktemp("numbers"), metrics=METRICS) as app:
+        store = collector_of(app).store
+        for ago in (0, 2, 4):
+            collect(store, HOSTILE, 300, 4, day=TODAY - timedelta(days=ago), seed=b"%d" % ago)
+        for name, count in (("one", 1), ("day", 500)):
+            collect(store, METRICS[name], count, 2)
+        yield app
 
 
 def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> None:
@@ -109,7 +107,9 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "median", "95th percentile")] == [True] * 3
-    assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
+    read = Page(days)
+    assert read.count("polygon") == read.count("polyline") == 4  # the curve with its band, and the courses
+    assert read.count("details") >= 4  # every drawing is a table, too
     for page in (single, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
@@ -123,12 +123,6 @@ def test_page_escapes_markup_of_a_hostile_definition(app: Flask) -> None:
         assert page.count("img", src="x") == 0
         assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
         assert "<script>alert" not in text
-
-
-def test_every_drawing_is_a_table_too(app: Flask) -> None:
-    page = Page(app.test_client().get("/m/hostile").text)
-    assert page.count("polyline") == 4
-    assert page.count("details") >= 4
 
 
 def test_links_of_a_number_page_can_be_followed(app: Flask) -> None:
