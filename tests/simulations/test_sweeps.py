@@ -74,12 +74,6 @@ def test_tasks_results_and_errors_survive_the_way_to_other_processes() -> None:
     assert caught.value.place == "size"
 
 
-@pytest.mark.slow  # starts two processes, which tests/spool/test_workers.py does for smaller work
-def test_processes_change_no_number() -> None:
-    with workers(2) as run:
-        assert sweep(PLAN, run) == sweep(PLAN)
-
-
 @pytest.mark.slow  # starts a scheduler and two workers
 def test_a_dask_cluster_changes_no_number() -> None:
     with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:

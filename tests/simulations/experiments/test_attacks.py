@@ -22,7 +22,6 @@ from dither_simulations.experiments.attacks.poisoning import (
     crafted_rows,
     most_supported,
     random_rows,
-    random_support,
 )
 from dither_simulations.experiments.attacks.series import SeriesAttack, majority
 from dither_simulations.experiments.attacks.set_poisoning import SelectionPoisoning, StringPoisoning
@@ -194,18 +193,6 @@ def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_
     if mechanism.shape is not Shape.SYMBOL:
         honest = mechanism.weight or round(float(mechanism.a) + 23 * float(mechanism.b))
         assert len(cells) == max(honest, len(targets)), "it looks like an honest report"
-
-
-@pytest.mark.parametrize("name", LISTED)
-def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
-    """The counts are Bin(1000, ·), within six standard deviations."""
-    mechanism = named(name, 16, 1.0)
-    width = mechanism.row_bytes
-    rows = random_rows(mechanism, 1000, np.random.default_rng(3))
-    reports = [Report.decode(rows[at : at + width], mechanism) for at in range(0, len(rows), width)]
-    hits = sum(not set(report.cells(mechanism)).isdisjoint(mechanism.marked(5, report.cohort)) for report in reports)
-    chance = random_support(mechanism)
-    assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
 
 
 def test_only_with_a_limit_is_privset_attacked() -> None:

@@ -270,9 +270,3 @@ def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_ta
     assert 'or once (period = "once": full after ' in shown.stdout
     full = mixed("-k", "3", "--epsilon", "0.5", "--error", "0.1", "-n", "100000").stdout
     assert "100,000 users in each period fill a batch each period." in full
-
-
-def test_batches_of_number_reports_are_planned() -> None:
-    (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
-    assert row["least"] < row["users_local"] / 3
-    assert row["local"] > 1

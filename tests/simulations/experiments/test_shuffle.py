@@ -104,12 +104,3 @@ def test_an_attack_comes_near_the_bound_and_never_passes_it(
     bound = amplified(mechanism, reports, delta).best
     proven = attack(mechanism.two_level, reports, delta)
     assert least * bound <= proven <= bound * (1 + 1e-9)
-
-
-@pytest.mark.slow  # a lattice of a billion reports; their bound is tested in test_blanket.py
-def test_a_billion_reports_are_attacked_too() -> None:
-    for size in (2, 10):
-        mechanism = MECHANISMS["randomized-response"].calibrate(size, 1.0)
-        assert mechanism.two_level
-        bound = amplified(mechanism, 10**9, 1e-6).best
-        assert 0.7 * bound < attack(mechanism.two_level, 10**9, 1e-6) <= bound
