@@ -44,7 +44,7 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_sketch"),
             *_tests("shared/mechanisms", "prefix_levels", "sums", "registry"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
-            *_tests("shared/primitives", "buckets", "digests", "projective"),
+            *_tests("shared/primitives", "digests", "projective"),
             *_tests("shared", "metrics/test_metric", "plain"),
             *_tests("shared/questions", "questions", "number", "selection", "discovery", "cross", "grid"),
             *_tests("contract", "rows", "facts", "privacy", "law", "joint", "two_level", "numeric"),

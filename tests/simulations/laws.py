@@ -48,7 +48,7 @@ def law_of_all(mechanism: Mechanism, population: Population) -> dict[Cells, floa
     for item, count in zip(items, population.counts.tolist(), strict=True):
         one = law_of_one(mechanism, item)
         for _ in range(count):
-            law = _convolved(law, one)
+            law = convolved(law, one)
     return law
 
 
@@ -101,7 +101,7 @@ def _subsets(mechanism: Mechanism, size: int, marked: Cells) -> Iterable[tuple[C
     return ((tuple(int(cell in subset) for cell in cells), weight / total) for subset, weight in weights.items())
 
 
-def _convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:
+def convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:
     law: dict[Cells, float] = {}
     for (a, p), (b, q) in product(one.items(), other.items()):
         cells = tuple(x + y for x, y in zip(a, b, strict=True))

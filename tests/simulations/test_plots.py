@@ -39,9 +39,9 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(path.get_text(), path.get_window_extent()) for path in found if path.get_text() and path.get_visible()]
 
 
-@pytest.mark.parametrize("count", [6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, 7])
 def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
-    """Up to six lines share a panel, and seven have a panel each; slow with as many panels as mechanisms."""
+    """Up to six lines share a panel, and seven have a panel each."""
     figure = lines_plot([panel(count)], "a title\nof two lines", "ε of one report")
     drawn = texts(figure)
     named = " ".join(text for text, _ in drawn).replace("\n", " ")

@@ -13,7 +13,7 @@ from .scripts import Recorded
 
 _SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
 _DAY = 739_940  # 2026-11-20, which is in no body
-_LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("two", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0', (False, True)),
     (
         "theme",
@@ -70,7 +70,7 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 
 
 def _permanent() -> Iterator[Case]:
-    for name, table, values in _LASTING:
+    for name, table, values in LASTING:
         metric = defined(name, table)
         for secret in _SECRETS:
             for value in values:
@@ -157,12 +157,12 @@ SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("crash", 'type = "string"\ndiscover = {alphabet = "a-z", length = 6}\nepsilon = 1.0', ("abc", "Abc")),
     ("load", 'type = "number"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40, 101)),
     ("load", 'type = "number"\nmechanism = "discrete-laplace"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40)),
-    *_LASTING[:3],
-    *(lasting for lasting in _LASTING if lasting[0] == "used"),
+    *LASTING[:3],
+    *(lasting for lasting in LASTING if lasting[0] == "used"),
     ("used", f'type = "selection"\nvalues = {[str(n) for n in range(8)]}\nepsilon = 2.0', ([], ["7", "0"])),
-    next(lasting for lasting in _LASTING if lasting[0] == "startup"),
+    next(lasting for lasting in LASTING if lasting[0] == "startup"),
     ("browser", 'type = "string"\nmechanism = "rappor"\nepsilon = 2.0', ("Chrome",)),
-    _LASTING[-1],
+    LASTING[-1],
 )
 
 

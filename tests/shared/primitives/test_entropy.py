@@ -1,6 +1,5 @@
-"""The draws have exactly the law that they state."""
+"""The draws have exactly the law that they state; tests/vectors have the bytes of each at its thresholds."""
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -50,28 +49,13 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
 
 
 @pytest.mark.parametrize(
-    ("word", "chosen"), [(0, 0), (1, 0), (2, 2), (ONE // 2 - 1, 2), (ONE // 2, 3), (ONE - 2, 3), (ONE - 1, 4)]
-)
-def test_choice_occurs_exactly_as_often_as_its_share(word: int, chosen: int) -> None:
-    assert Script(word.to_bytes(8, "big")).choice([2, 2, ONE // 2, ONE - 1, ONE]) == chosen
-
-
-@pytest.mark.parametrize(
     ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
 )
 def test_certain_draw_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
     assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
 
 
-def test_bernoulli_compares_a_whole_word_strictly() -> None:
-    threshold = 12345678901234567890
-    assert Script((threshold - 1).to_bytes(8, "big")).bernoulli(threshold)
-    assert not Script(threshold.to_bytes(8, "big")).bernoulli(threshold)
-    assert Script(b"\xff" * 8).bernoulli(ONE)
-    assert not Script(bytes(8)).bernoulli(0)
-
-
-@pytest.mark.parametrize("bound", [1, 2, 3, 10, 2**63 + 1, ONE])
+@pytest.mark.parametrize("bound", [3, 2**63 + 1])
 def test_below_accepts_a_whole_number_of_rounds(bound: int) -> None:
     """Words from the last incomplete round are refused, so every residue has equally many words."""
     limit = ONE - ONE % bound
@@ -80,27 +64,6 @@ def test_below_accepts_a_whole_number_of_rounds(bound: int) -> None:
     if limit < ONE:
         again = Script(limit.to_bytes(8, "big") + (7 % bound).to_bytes(8, "big"))
         assert again.below(bound) == 7 % bound
-
-
-@pytest.mark.parametrize("bound", [1, 3, 128, 1000, 2**31 + 1])
-def test_integers_drawn_some_at_a_time_accept_a_whole_number_of_rounds(bound: int) -> None:
-    limit = 2**32 - 2**32 % bound
-    words = [limit - 1, *([limit] if limit < 2**32 else []), 5 % bound]
-    words += [0] * (16 - len(words))
-    drawn = Script(b"".join(word.to_bytes(4, "big") for word in words)).each_below(bound)
-    assert [next(drawn), next(drawn)] == [bound - 1, 5 % bound]
-
-
-def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
-    parts = (b"\x00\x00\x00\x03key", b"\x00\x00\x00\x01a", b"\x00\x00\x00\x02bc")
-    blocks = [hashlib.shake_256(b"".join(parts) + i.to_bytes(4, "big")).digest(512) for i in range(3)]
-    stream = KeyedEntropy(b"key", b"a", b"bc")
-    assert stream.take(7) + stream.take(1000) + stream.take(0) + stream.take(500) == b"".join(blocks)[:1507]
-
-
-def test_keyed_streams_differ_by_key_and_by_the_parts_of_the_context() -> None:
-    contexts = [(b"key",), (b"key", b""), (b"ke", b"y"), (b"key", b"ab"), (b"key", b"a", b"b"), (b"kez", b"ab")]
-    assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 
 
 def test_keyed_stream_continues_after_reads_of_any_size() -> None:
@@ -239,13 +202,8 @@ def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("os.urandom", urandom)
     ahead = SystemEntropy().ahead(64)
-    assert [ahead.take(count) for count in (32, 16, 16, 1, 100)] == [
-        b"\0" * 32,
-        b"\0" * 16,
-        b"\0" * 16,
-        b"\1",
-        b"\2" * 100,
-    ]
+    taken = [ahead.take(count) for count in (32, 16, 16, 1, 100)]
+    assert taken == [b"\0" * 32, b"\0" * 16, b"\0" * 16, b"\1", b"\2" * 100]
     assert SystemEntropy().ahead(64).take(40) + SystemEntropy().take(1) == b"\3" * 40 + b"\4"
     keyed = KeyedEntropy(b"key")
     assert keyed.ahead(64) is keyed, "a keyed stream does not depend on how it is read"
@@ -254,9 +212,6 @@ def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_family_offers_the_streams_of_its_members() -> None:
     family = KeyedFamily(encoded(b"key", b"a"))
     for count in (0, 16, 512, 513, 2000):
-        assert (
-            family.first(b"bc", count)
-            == family.stream(b"bc").take(count)
-            == KeyedEntropy(b"key", b"a", b"bc").take(count)
-        )
+        expected = KeyedEntropy(b"key", b"a", b"bc").take(count)
+        assert family.first(b"bc", count) == family.stream(b"bc").take(count) == expected
     assert "key" not in repr(family)
