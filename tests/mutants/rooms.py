@@ -108,7 +108,7 @@ ROOMS: dict[str, Room] = {
             "estimation/numeric/test_poisoning",
         ),
     ),
-    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit", "audit_of_sets")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
         ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),

@@ -10,7 +10,7 @@ from dither.state.state import MemoryState
 from dither_shared import Entropy, Metric
 
 from .questions import defined
-from .rendering import Case, File
+from .rendering import Case
 from .scripts import Recorded
 
 _WEEK = 'period = "week"\nepsilon = 1.0\n'
@@ -129,7 +129,7 @@ class _Source(Entropy):
         return self.current.take(count)
 
 
-def _events() -> Iterator[Case]:
+def events() -> Iterator[Case]:
     for number, (name, table, script) in enumerate(_SCRIPTS):
         metric = defined(name, table)
         yield {
@@ -177,22 +177,3 @@ def _state(metric: Metric, text: str) -> Case | None:
         days = (int(first) - bit for bit in range(28) if int(second, 16) >> bit & 1)
         return found | {"days": sorted(date.fromordinal(day).isoformat() for day in days)}
     return found | {"number": None if kept == "-inf" else int(float(kept))}
-
-
-EVENTS = File(
-    "Events: answers that a device forms itself. Each case begins with a device that knows nothing of the metric, and"
-    " consents to it; each step is a call, in the order in which devices make them, and its outcome.",
-    {
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "compiled": "the line of the definition, as in compiled.json",
-        "steps": "of each call the day, in UTC; the event, or null if a client is only made, or asked to review; the"
-        " bytes of entropy, in hex, and a few more; how many of these are used; the state after it, null if nothing is"
-        " kept: the first day of the period as begun, and for any and set the batch id and the row in hex, for days the"
-        " days of the last 28 with an event, for the others a number, which is null for a max of nothing, and of"
-        " furthest a place in the list, or -1; and the bodies of the reports that the call made. From the entropy come,"
-        " when a period of any or set is opened, the 16 bytes of the batch id, the cohort and the report; when it is"
-        " drawn again, the report, in the cohort that it has; and for a report of the others what bodies.json says",
-    },
-    _events,
-)
