@@ -50,9 +50,11 @@ def test_privset_pads_a_set_with_dummies() -> None:
 
 
 def test_a_row_is_a_list_only_if_it_is_shorter_than_a_bit_per_cell() -> None:
-    """17 cells take 5 bits each."""
-    shapes = [PrivSet(size=14, at_most=3, subset=subset, inside=Fraction(9, 10)).shape for subset in (1, 3, 4)]
-    assert shapes == [Shape.SYMBOL, Shape.LIST, Shape.BITS]
+    """17 and 32 cells take 5 bits each."""
+    for size, longest in ((14, 3), (29, 6)):
+        subsets = (1, longest, longest + 1)
+        shapes = [PrivSet(size=size, at_most=3, subset=subset, inside=Fraction(9, 10)).shape for subset in subsets]
+        assert shapes == [Shape.SYMBOL, Shape.LIST, Shape.BITS]
 
 
 @pytest.mark.parametrize(("budget", "least"), [(1, 1), (33, 23), (64, 46), (1000, 80)])

@@ -47,6 +47,10 @@ def test_the_widest_window_has_a_tally_that_is_not_too_large(size: int) -> None:
     assert mechanism.window == min(size, 16, (MAX_COUNTERS // size).bit_length() - 1)
 
 
+def test_a_window_begins_at_its_cohort_and_wraps_around() -> None:
+    assert SetResponse.calibrate(8, 1.0, window=3).seen(7) == (7, 0, 1)
+
+
 @pytest.mark.parametrize("item", [-1, 8, b"a"])
 def test_item_outside_the_sets_of_its_values_is_refused(item: int | bytes) -> None:
     with pytest.raises(ParameterError, match="item: not a set of indices of a domain of 3"):

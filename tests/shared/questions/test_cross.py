@@ -40,6 +40,7 @@ def test_crossing_asks_for_all_pairs_with_the_first_axis_slowest() -> None:
     assert BOTH.question.size == BOTH.mechanism.size == 6
     assert BOTH.question.words() == "theme (light, dark, other) and failed (false, true), both in one report"
     assert BOTH.item(BOTH.question.example) == 0
+    assert [BOTH.question.shown(label) for label in CELLS[1:3]] == ["light / Yes", "dark / No"]
     assert BOTH.question.odds(BOTH.mechanism, CELLS[:2]).startswith("if your answer is light / false, we see it ")
     for item, label in enumerate(CELLS):
         first, second = label.split(" / ")
