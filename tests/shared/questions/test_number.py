@@ -57,12 +57,10 @@ def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
     head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
     metric = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
     assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == metric.version
-    others = ["low = 0.5\nhigh = 61", "low = 0.25\nhigh = 60", "low = 0.5\nhigh = 60\nlog = true"]
     for unit in ("x" * 33, "s\n", "\x1b[2J", "\u202e"):
         with pytest.raises(ParameterError, match="unit: not a word"):
             NumberQuestion(0, 60, unit=unit)
-    versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
-    assert len(versions - {metric.version}) == 3
+
     assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
 
