@@ -171,7 +171,7 @@ def test_overlong_numbers_are_refused_by_their_place(text: str, place: str) -> N
         ('type = "boolean"\nof = "any"\none_of = "looks"', r"one_of: a device answers every metric that has of"),
         ('type = "boolean"\nof = "any"\npermanent_epsilon = 2.0', r'permanent_epsilon: not possible with of = "any"'),
         ('type = "selection"\nvalues = ["a", "b"]\nof = "set"\nwindow = 2', r"mechanism: of = .set. needs set"),
-        ('type = "selection"\nvalues = ["a"]\nof = "set"\nat_most = 1\nmechanism = "privset"', "mechanism: of"),
+        ('type = "selection"\nvalues = ["a", "b"]\nof = "set"\nat_most = 1\nmechanism = "privset"', "mechanism: of"),
         (f'{WEEKS}\nvalues = ["1", "two"]\nperiod = "week"', r"values: 'two' is not"),
         (f'{WEEKS}\nvalues = ["1", "2"]', r'period: must be "week"'),
         ('type = "boolean"\nafter = "0 days"', r"after: '0 days' is not a number of days from 1 to 999"),

@@ -2,14 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
-from math import comb
 
 import pytest
 
 from contract.cases import each
+from contract.exact_law import Branching, exact_law
 from dither_shared import Entropy, KeyedEntropy, SystemEntropy
 from dither_shared.primitives.entropy import KeyedFamily, encoded
 from dither_shared.primitives.probability import ONE
@@ -93,104 +93,62 @@ def test_system_entropy_buffers_no_byte(monkeypatch: pytest.MonkeyPatch) -> None
     assert counts == [8, 8]
 
 
+class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
+    pass
+
+
+class Walk(Branching):
+    """A source that walks the code of a draw, for which ``Branching`` has the law, to a depth of some choices."""
+
+    depth: int
+
+    def _choose(self, options: int) -> int:
+        if len(self.options) == self.depth:
+            raise Cut
+        return super()._choose(options)
+
+    def each_below(self, bound: int) -> Iterator[int]:
+        while True:
+            yield self.below(bound)
+
+
+class Subset(Walk):
+    depth = 4  # up to three repair steps
+    subset = Entropy.subset
+
+
+class SubsetMeeting(Walk):
+    depth = 6  # two tries
+    subset_meeting = Entropy.subset_meeting
+
+
+def law_within(walk: type[Walk], draw: Callable[[Entropy], int]) -> dict[int, Fraction]:
+    """Return the probability of each outcome that a walk reaches."""
+
+    def drawn(entropy: Entropy) -> int:
+        try:
+            return draw(entropy)
+        except Cut:
+            return -1
+
+    return {lanes: chance for lanes, chance in exact_law(drawn, walk).items() if lanes >= 0}
+
+
 @pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
 def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(width: int, size: int) -> None:
-    """Walk every branch of up to three repair steps: all sets must have the same exact probability."""
-    gathered: dict[int, Fraction] = {}
-
-    class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
-        pass
-
-    class Walk(Entropy):
-        def __init__(self, path: list[int]) -> None:
-            self.path, self.options, self.chance = path, list[int](), Fraction(1)
-
-        def take(self, count: int) -> bytes:
-            raise AssertionError(count)
-
-        def choose(self, options: int) -> int:
-            if len(self.options) == 4:
-                raise Cut
-            if len(self.options) == len(self.path):
-                self.path.append(0)
-            self.options.append(options)
-            return self.path[len(self.options) - 1]
-
-        def below(self, bound: int) -> int:
-            self.chance /= bound
-            return self.choose(bound)
-
-        def each_below(self, bound: int) -> Iterator[int]:
-            while True:
-                yield self.below(bound)
-
-        def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-            assert marked == high == 0
-            bits = self.choose(1 << width)
-            ones = bits.bit_count()
-            self.chance *= Fraction(low, ONE) ** ones * (1 - Fraction(low, ONE)) ** (width - ones)
-            return bits
-
-    path: list[int] = []
-    while True:
-        walk = Walk(path)
-        try:
-            drawn = walk.subset(width, size)
-            gathered[drawn] = gathered.get(drawn, Fraction(0)) + walk.chance
-        except Cut:
-            pass
-        while path and path[-1] + 1 == walk.options[len(path) - 1]:
-            path.pop()
-        if not path:
-            break
-        path[-1] += 1
-    assert all(lanes.bit_count() == size for lanes in gathered)
-    assert len(gathered) == comb(width, size)
-    assert len(set(gathered.values())) == 1
-    assert sum(gathered.values()) > Fraction(1, 2)
+    law = law_within(Subset, lambda entropy: entropy.subset(width, size))
+    assert law.keys() == {lanes for lanes in range(1 << width) if lanes.bit_count() == size}
+    assert len(set(law.values())) == 1
+    assert sum(law.values()) > Fraction(1, 2)
 
 
 @pytest.mark.parametrize(("width", "size", "marked"), [(4, 1, 6), (5, 2, 21), (5, 3, 31), (6, 4, 8)])
 def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int, marked: int) -> None:
-    """Within one try all sets with a marked lane have the same probability, and all others none."""
-    gathered: dict[int, Fraction] = {}
-
-    class Kept(Script):
-        chance = Fraction(1)
-
-        def below(self, bound: int) -> int:
-            self.chance /= bound
-            return self.take(1)[0]
-
-        def subset(self, width: int, size: int) -> int:
-            self.chance /= comb(width, size)
-            return self.take(1)[0]
-
-    rest = [others for others in range(1 << width - 1) if others.bit_count() == size - 1]
-    for lane, others in product(range(marked.bit_count()), rest):
-        attempt = Kept(bytes([lane, others, 0]))
-        drawn = attempt.subset_meeting(width, size, marked)
-        gathered[drawn] = gathered.get(drawn, Fraction(0)) + attempt.chance
-    meeting = {lanes for lanes in range(1 << width) if lanes.bit_count() == size and lanes & marked}
-    assert gathered.keys() == meeting
-    assert len(set(gathered.values())) == 1
-
-
-def test_refused_subset_is_drawn_again() -> None:
-    """The first try has both marked lanes and is refused by a coin; the second has one marked lane."""
-
-    class Given(Script):
-        def below(self, bound: int) -> int:
-            assert bound == 2
-            return self.take(1)[0]
-
-        def subset(self, width: int, size: int) -> int:
-            assert (width, size) == (2, 1)
-            return self.take(1)[0]
-
-    entropy = Given(bytes([0, 0b01, 1, 1, 0b10]))
-    assert entropy.subset_meeting(3, 2, 0b011) == 0b110
-    assert entropy.script == b""
+    """A set with several marked lanes is found from each of them, so that a coin refuses it, and is drawn again."""
+    law = law_within(SubsetMeeting, lambda entropy: entropy.subset_meeting(width, size, marked))
+    assert law.keys() == {lanes for lanes in range(1 << width) if lanes.bit_count() == size and lanes & marked}
+    assert len(set(law.values())) == 1
+    assert sum(law.values()) > Fraction(1, 2)
 
 
 def test_prefetched_bytes_are_returned_once(monkeypatch: pytest.MonkeyPatch) -> None:
