@@ -62,9 +62,3 @@ def test_each_of_many_lines_has_a_panel_in_which_only_it_is_coloured() -> None:
         coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
         assert len(coloured) == 2  # the measured values, and theory
         assert axes.get_ylim() == figure.axes[0].get_ylim()
-
-
-def test_blocks_of_panels_are_stacked_vertically() -> None:
-    figure = lines_plot([panel(9), panel(10)], "", "day", log=False)
-    assert len(figure.axes) == 19
-    assert figure.axes[8].get_position().y0 > figure.axes[9].get_position().y1
