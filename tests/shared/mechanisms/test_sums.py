@@ -42,7 +42,7 @@ def test_every_mechanism_of_listed_answers_and_none_of_strings_says_how_supports
         assert variance is not None
         assert 0 < variance < size * mechanism.variance(0.0) + mechanism.variance(1.0)
     strings = MECHANISMS["rappor"].configure(None, {"epsilon": 2.0})
-    assert joint_constants(strings) is sum_variance(strings, 2, 0.5) is None
+    assert (joint_constants(strings), sum_variance(strings, 2, 0.5)) == (None, None)
 
 
 def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
