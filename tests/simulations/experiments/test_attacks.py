@@ -32,8 +32,6 @@ from simulations.lab import lab
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
 
-SLOW = pytest.mark.slow
-"""Cases left out of quick tests: values between those that stay, and special cases of them."""
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
@@ -220,10 +218,7 @@ def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) ->
         assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [pytest.param(None, id="list"), pytest.param(DiscoveryQuestion("a-d", 4), id="discovery", marks=SLOW)],
-)
+@pytest.mark.parametrize("question", [None, pytest.param(DiscoveryQuestion("a-d", 4), marks=pytest.mark.slow)])
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
     """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 
