@@ -199,9 +199,10 @@ def test_only_with_a_limit_is_privset_attacked() -> None:
 
 def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score() -> None:
     """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in four rows."""
-    name, attacks = "dithered-response", ("crafted-report",)
+    attacks: tuple[Attack, ...] = ("crafted-report",)
     for epsilon, shift in ((0.5, 0.025), (4, 0.0065)):
-        (row,) = sweep(NumberPoisoning((name,), (0.01,), attacks, epsilon=epsilon, users=10**5, repeats=30))
+        plan = NumberPoisoning(("dithered-response",), (0.01,), attacks, epsilon=epsilon, users=10**5, repeats=30)
+        (row,) = sweep(plan)
         assert row["theory"] == pytest.approx(shift, rel=0.03), epsilon
         assert row["gain_se"] is not None
         assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"] + 1e-5, epsilon
