@@ -198,7 +198,7 @@ def test_only_with_a_limit_is_privset_attacked() -> None:
 
 
 def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score() -> None:
-    """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in four rows."""
+    """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in two rows."""
     attacks: tuple[Attack, ...] = ("crafted-report",)
     for epsilon, shift in ((0.5, 0.025), (4, 0.0065)):
         plan = NumberPoisoning(("dithered-response",), (0.01,), attacks, epsilon=epsilon, users=10**5, repeats=30)
