@@ -75,12 +75,12 @@ class Branching(Entropy):
         return meeting[self._choose(len(meeting))]
 
 
-def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:
+def exact_law(draw: Callable[[Entropy], Outcome], source: type[Branching] = Branching) -> dict[Outcome, Fraction]:
     """Return the probability of each outcome of ``draw``, as exact rationals."""
     weights: dict[Outcome, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     path: list[int] = []
     while True:
-        entropy = Branching(path)
+        entropy = source(path)
         outcome = draw(entropy)
         if entropy.weight:
             weights[outcome][entropy.total] += entropy.weight

@@ -52,16 +52,8 @@ class Shifted(Mechanism):
 
     def __post_init__(self) -> None:
         lie = (1 - self.truth) / (self.size - 1)
-        self._derive(
-            shape=Shape.SYMBOL,
-            cohorts=self.size,
-            cells=self.size,
-            a=self.truth,
-            b=lie,
-            p=self.truth,
-            q=lie,
-            ratio=self.truth / lie,
-        )
+        law = {"a": self.truth, "b": lie, "p": self.truth, "q": lie, "ratio": self.truth / lie}
+        self._derive(shape=Shape.SYMBOL, cohorts=self.size, cells=self.size, **law)
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
@@ -105,9 +97,7 @@ def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Fl
     answer = http.get(url).get_json()
     assert answer["mechanism"] == Shifted.name
     assert answer["reports"] == sum(ANSWERS.values())
-    for row, people in zip(
-        answer["values"], ANSWERS.values(), strict=True
-    ):  # entropy is seeded, so it is deterministic
+    for row, people in zip(answer["values"], ANSWERS.values(), strict=True):  # of seeded entropy
         assert abs(row["frequency"] - people / 150) < 4 * row["standard_error"]
         assert row["low"] <= row["frequency"] <= row["high"] or row["frequency"] < 0
     assert [check["odd"] for check in answer["health"]] == [False] * len(answer["health"])

@@ -120,23 +120,15 @@ def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> N
         np.testing.assert_array_equal(whole.counts, tally.counts)
 
 
-@each(lambda: small_at(1.0, 2.0))
+@each(lambda: small_at(1.0))
 def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
+    """tests/contract/test_rows.py has symbols, cohorts, bits and lists that no device sends."""
     row = Report(0, mechanism.randomize(items(mechanism)[0], KeyedEntropy(b"row"))).encode(mechanism)
-    bad, form = [row + b"\0", row[:-1]], mechanism.row_format
-    if mechanism.cohorts > 1:
-        bad.append(mechanism.cohorts.to_bytes(form.cohort_bytes, "big") + row[form.cohort_bytes :])
-    unused = 8 * form.payload_bytes - form.payload_bits
-    if unused:
-        head, payload = row[: form.cohort_bytes], bytearray(row[form.cohort_bytes :])
-        payload[0 if mechanism.shape is Shape.SYMBOL else -1] |= 0x80
-        bad.append(head + payload)
-    if mechanism.shape is Shape.LIST:
-        bad.append(row[: form.cohort_bytes] + b"\xff" * form.payload_bytes)
-    assert len(bad) == 2 + (mechanism.cohorts > 1) + bool(unused) + (mechanism.shape is Shape.LIST)
-    for wrong in bad:
+    for wrong in (row + b"\0", row[:-1]):
         with pytest.raises(WireError, match="reports: "):
             Report.decode(wrong, mechanism)
-        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # otherwise the rows would differ
-            with pytest.raises(WireError, match="reports: "):
-                Tally.fold(mechanism, row + wrong)
+    if mechanism.cohorts > 1:
+        form = mechanism.row_format
+        wrong = mechanism.cohorts.to_bytes(form.cohort_bytes, "big") + row[form.cohort_bytes :]
+        with pytest.raises(WireError, match="reports: "):
+            Tally.fold(mechanism, row + wrong)

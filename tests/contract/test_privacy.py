@@ -1,8 +1,10 @@
 """The first promise: the declared epsilon bounds the exact privacy loss of a report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import partialmethod
 from itertools import product
+from typing import Any
 
 from contract.cases import EPSILONS, each, items, items_apart, small, small_at, small_numeric
 from contract.exact_law import exact_law, law_of, worst_excess, worst_ratio
@@ -55,29 +57,15 @@ class Memory(Entropy):
     def take(self, count: int) -> bytes:
         raise AssertionError("a randomizer makes only draws whose law is documented")
 
-    def _remembered(self, draw: Callable[[], int]) -> int:
+    def remember(self, draw: str, *arguments: Any) -> int:
         if self.next == len(self.drawn):
-            self.drawn.append(draw())
+            self.drawn.append(getattr(self.source, draw)(*arguments))
         self.next += 1
         return self.drawn[self.next - 1]
 
-    def below(self, bound: int) -> int:
-        return self._remembered(lambda: self.source.below(bound))
 
-    def bernoulli(self, threshold: int) -> bool:
-        return bool(self._remembered(lambda: self.source.bernoulli(threshold)))
-
-    def choice(self, cumulative: Sequence[int]) -> int:
-        return self._remembered(lambda: self.source.choice(cumulative))
-
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-        return self._remembered(lambda: self.source.bernoulli_bits(width, marked, high, low))
-
-    def subset(self, width: int, size: int) -> int:
-        return self._remembered(lambda: self.source.subset(width, size))
-
-    def subset_meeting(self, width: int, size: int, marked: int) -> int:
-        return self._remembered(lambda: self.source.subset_meeting(width, size, marked))
+for draw in ("below", "bernoulli", "choice", "bernoulli_bits", "subset", "subset_meeting"):
+    setattr(Memory, draw, partialmethod(Memory.remember, draw))
 
 
 def smallest(permanent: bool) -> list[Mechanism]:

@@ -13,12 +13,10 @@ from dither_shared.rows import RowFormat, Shape
 
 GOOD = [
     # format, cohort, the cells reported, the row in hex
-    (RowFormat(Shape.SYMBOL, 1, 2), 0, (1,), "01"),
     (RowFormat(Shape.SYMBOL, 1, 256), 0, (255,), "ff"),
     (RowFormat(Shape.SYMBOL, 1, 257), 0, (256,), "0100"),
     (RowFormat(Shape.SYMBOL, 2, 300), 1, (258,), "010102"),
     (RowFormat(Shape.SYMBOL, 257, 3), 256, (2,), "010002"),
-    (RowFormat(Shape.BITS, 1, 3), 0, (0, 2), "05"),
     (RowFormat(Shape.BITS, 1, 8), 0, (7,), "80"),
     (RowFormat(Shape.BITS, 1, 9), 0, (0, 8), "0101"),
     (RowFormat(Shape.BITS, 5, 20), 4, (), "04000000"),

@@ -44,7 +44,7 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_sketch"),
             *_tests("shared/mechanisms", "prefix_levels", "sums", "registry"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
-            *_tests("shared/primitives", "buckets", "digests", "projective"),
+            *_tests("shared/primitives", "digests", "projective"),
             *_tests("shared", "metrics/test_metric", "plain"),
             *_tests("shared/questions", "questions", "number", "selection", "discovery", "cross", "grid"),
             *_tests("contract", "rows", "facts", "privacy", "law", "joint", "two_level", "numeric"),
@@ -108,7 +108,7 @@ ROOMS: dict[str, Room] = {
             "estimation/numeric/test_poisoning",
         ),
     ),
-    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit", "audit_of_sets")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
         ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),

@@ -26,7 +26,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nServer: x\r\nserver: y\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@pytest.mark.parametrize("size", [1, 4096])
 @pytest.mark.parametrize(
     ("words", "body"),
     [
@@ -51,10 +51,8 @@ def test_a_body_is_read_up_to_its_end_or_the_limit(words: bytes, body: bytes, si
     "words",
     [
         HEAD + b"Content-Length: 4\r\n\r\nfou",
-        HEAD + b"Content-Length: -1\r\n\r\nx",
         HEAD + b"Content-Length: \xb2\r\n\r\nxx",
         CHUNKED + b"-1\r\nx",
-        CHUNKED + b"\r\nx",
         CHUNKED + b"0x4\r\nfour\r\n",
         CHUNKED + b"1" * 17 + b"\r\nx",
         CHUNKED + b"4\r\nfour\r\n",

@@ -35,13 +35,6 @@ def _replaces(seen: list[str]) -> Iterator[str]:
         seen.append("end")
 
 
-def _passes(seen: list[str]) -> Iterator[str]:
-    try:
-        yield "inside"
-    finally:
-        seen.append("end")
-
-
 Made = Callable[[list[str]], AbstractContextManager[str]]
 
 
@@ -58,10 +51,8 @@ def _outcome(make: Made, error: BaseException | None) -> tuple[object, ...]:
     return seen, type(came), came is error, type(came.__cause__) if came else None
 
 
-@pytest.mark.parametrize("steps", [_swallows, _replaces, _passes])
-def test_light_context_manager_behaves_like_contextlibs(
-    steps: Callable[[list[str]], Iterator[str]],
-) -> None:
+@pytest.mark.parametrize("steps", [_swallows, _replaces])
+def test_light_context_manager_behaves_like_contextlibs(steps: Callable[[list[str]], Iterator[str]]) -> None:
     for error in (None, _Odd(), KeyError(), KeyboardInterrupt(), StopIteration()):
         ours, theirs = _outcome(light.contextmanager(steps), error), _outcome(contextlib.contextmanager(steps), error)
         if isinstance(error, StopIteration):  # a generator raises RuntimeError instead, which contextlib converts back

@@ -29,16 +29,10 @@ class Charge(Decimal, enum.Enum):
 
 
 NUMBERS: list[tuple[object, float | Fraction]] = [
-    (0, 0),
     (-(2**53) - 1, -(2**53) - 1),
     (10**1_000_000, 10**1_000_000),
-    (1.5, 1.5),
-    (5e-324, 5e-324),
     (math.inf, math.inf),
-    (Decimal(0), 0),
-    (Decimal("0.15"), Fraction(3, 20)),
     (Decimal("-1e5"), -(10**5)),
-    (Decimal("inf"), math.inf),
     (Decimal("-inf"), -math.inf),
     *((Decimal(double), Fraction(double)) for double in (1.1, 5e-324, 1.7976931348623157e308)),
     (SpitefulDecimal("0.15"), Fraction(3, 20)),
@@ -49,8 +43,6 @@ NUMBERS: list[tuple[object, float | Fraction]] = [
     (Charge.HIGH, Fraction(3, 2)),
     (np.float64(0.1), 0.1),
     (np.float32(0.1), Fraction(13421773, 2**27)),
-    (np.float16(1.5), 1.5),
-    (np.int8(-3), -3),
     (np.uint64(2**64 - 1), 2**64 - 1),
 ]
 
@@ -109,14 +101,11 @@ class Spiteful(list[object]):
 @pytest.mark.parametrize(
     ("value", "held"),
     [
-        (["a", None], ["a", None]),
         (("a",), ["a"]),
         ({"a"}, ["a"]),
-        (frozenset(), []),
         (Spiteful([1]), [1]),
         (np.array([1.5, 2.5]), [1.5, 2.5]),
         ("ab", None),
-        (b"ab", None),
         ({"a": 1}, None),
         (range(3), None),
         (np.array([["a"]]), None),

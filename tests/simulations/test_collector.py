@@ -1,13 +1,10 @@
 """The three ways to draw reports have one law: the sampler's, the device's, and that of clients and a collector."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +14,7 @@ from scipy import stats
 from dither_server.estimation.estimate import estimate
 from dither_shared import Mechanism, load_metrics
 from dither_simulations import collector as remote
-from dither_simulations.collector import Access, CollectorError, collected, fetch, metric_of, running_collector
+from dither_simulations.collector import collected, metric_of, running_collector
 from dither_simulations.mechanism_by_name import named
 from dither_simulations.samplers import sample_tally
 from dither_simulations.samplers.devices import device_entropy, device_tally
@@ -85,26 +82,6 @@ def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
     result = lab(*ARGUMENTS, "--collector", "http://127.0.0.1:9")
     assert result.exit_code == 1
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
-
-
-@pytest.mark.slow  # starts another collector; the test of SIGTERM covers a collector that starts by itself and ends
-def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Access] = []
-
-    @contextmanager
-    def watched(metrics: Path, folder: Path) -> Iterator[Access]:
-        with running_collector(metrics, folder) as access:
-            started.append(access)
-            yield access
-
-    monkeypatch.setattr(remote, "running_collector", watched)
-    few = ("error", "--epsilon", "1.5", "-k", "4", "-n", "40", "--mechanism", "rappor", "--mechanism", "auto")
-    result = lab(*few, "--collector", "auto", "--json")
-    assert result.exit_code == 0, result.output
-    assert [(row["law"], row["users"]) for row in json.loads(result.stdout)] == [("collector", 40)] * 2
-    (access,) = started
-    with pytest.raises(CollectorError, match="does not answer"):
-        fetch(access, "/healthz")
 
 
 @pytest.mark.slow  # starts a laboratory and a collector

@@ -39,9 +39,9 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(path.get_text(), path.get_window_extent()) for path in found if path.get_text() and path.get_visible()]
 
 
-@pytest.mark.parametrize("count", [6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, 7])
 def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
-    """Up to six lines share a panel, and seven have a panel each; slow with as many panels as mechanisms."""
+    """Up to six lines share a panel, and seven have a panel each."""
     figure = lines_plot([panel(count)], "a title\nof two lines", "ε of one report")
     drawn = texts(figure)
     named = " ".join(text for text, _ in drawn).replace("\n", " ")
@@ -62,9 +62,3 @@ def test_each_of_many_lines_has_a_panel_in_which_only_it_is_coloured() -> None:
         coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
         assert len(coloured) == 2  # the measured values, and theory
         assert axes.get_ylim() == figure.axes[0].get_ylim()
-
-
-def test_blocks_of_panels_are_stacked_vertically() -> None:
-    figure = lines_plot([panel(9), panel(10)], "", "day", log=False)
-    assert len(figure.axes) == 19
-    assert figure.axes[8].get_position().y0 > figure.axes[9].get_position().y1

@@ -16,9 +16,7 @@ from dither_simulations.experiments.error.accuracy import Cell
 from dither_simulations.experiments.error.shares import ShareAccuracy
 from dither_simulations.sweeps import Row, SweepJournal, sweep
 from dither_simulations.users.populations import Distribution
-from dither_spool.workers import workers
 from forkserver import run as run_python
-from server.dask import cluster_of
 from simulations.lab import lab
 
 PLAN = ShareAccuracy(
@@ -72,18 +70,6 @@ def test_tasks_results_and_errors_survive_the_way_to_other_processes() -> None:
     with pytest.raises(ParameterError, match="size: 20000") as caught:
         sweep(beyond, sent_and_returned)
     assert caught.value.place == "size"
-
-
-@pytest.mark.slow  # starts two processes, which tests/spool/test_workers.py does for smaller work
-def test_processes_change_no_number() -> None:
-    with workers(2) as run:
-        assert sweep(PLAN, run) == sweep(PLAN)
-
-
-@pytest.mark.slow  # starts a scheduler and two workers
-def test_a_dask_cluster_changes_no_number() -> None:
-    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:
-        assert sweep(PLAN, run) == sweep(PLAN)
 
 
 def test_missing_dask_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,5 +9,5 @@ from vectors.files import FILES, FOLDER
 from vectors.rendering import render
 
 if __name__ == "__main__":
-    for name, file in FILES.items():
-        (FOLDER / name).write_bytes(render(file))
+    for name, cases in FILES.items():
+        (FOLDER / name).write_bytes(render(FOLDER / name, cases))

@@ -16,7 +16,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Batch, Metric, Report, WireError, parse_metrics
 
 from .catalogue import ENTRIES, VALUES, mechanism
-from .rendering import Case, File
+from .rendering import Case
 from .scripts import Recorded
 
 _ID, _VERSION = "0123456789abcdef" * 2, "00112233aabbccdd"
@@ -64,7 +64,7 @@ _BODIES: tuple[str | bytes, ...] = (
 )
 
 
-def _batches() -> Iterator[Case]:
+def batches() -> Iterator[Case]:
     for body in _BODIES:
         given = body if isinstance(body, bytes) else body.encode()
         text = {"body": body} if isinstance(body, str) else {"body_hex": body.hex()}
@@ -83,18 +83,6 @@ def _batches() -> Iterator[Case]:
         }
         yield {**text, "taken": taken, "refused": None}
 
-
-BATCHES = File(
-    "Batches: bodies that are read, and those that are refused whatever the collector knows.",
-    {
-        "body": "the text of the body, sent in UTF-8",
-        "body_hex": "instead of it, its bytes in hex, where they are not UTF-8",
-        "taken": "the batch id, metric, version, stratum (if there is one) and the rows (in hex) that were read, and"
-        " the same batch as a device writes it; null if the body is refused",
-        "refused": "the member at fault, or body for the whole of it; null if the body is taken",
-    },
-    _batches,
-)
 
 _METRICS = parse_metrics(
     '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["light", "dark", "system"]\n'
@@ -142,7 +130,7 @@ def _uploads() -> Iterator[tuple[Mapping[str, str], str]]:
     yield {"Content-Type": _PLAIN_TEXT, "Origin": _PAGE}, "{}"
 
 
-def _answered() -> Iterator[Case]:
+def answered() -> Iterator[Case]:
     with TemporaryDirectory() as folder:
         config = Config(
             metrics=_METRICS,
@@ -171,22 +159,6 @@ def _answered() -> Iterator[Case]:
             collector_of(app).close()
 
 
-UPLOADS = File(
-    "Uploads: requests to POST /v1/reports of a collector with an empty database, one after the other. It asks the"
-    " metrics theme (randomized-response of light, dark, system and other, epsilon 1.0) and browser (a string, epsilon"
-    " 2.0, 20 bits, 3 cohorts), and takes bodies of at most 1000 bytes and 10 rows, and reports of the pages of"
-    f" {_PAGE} and no other.",
-    {
-        "headers": "the headers of the request, besides its Content-Length",
-        "body": "the body",
-        "status": "the status of the answer",
-        "accepted": "how many reports it says were accepted, or null",
-        "problem": "the type of the problem that it is, or null",
-        "readable": "the origin whose pages may read the answer (Access-Control-Allow-Origin), or null",
-    },
-    _answered,
-)
-
 _TALLIED = (
     ("symmetric-unary 10 epsilon=1.0", 300),
     ("rappor epsilon=1.0 bits=3 hashes=2 cohorts=2", 600),
@@ -197,7 +169,7 @@ _TALLIED = (
 )
 
 
-def _tallies() -> Iterator[Case]:
+def tallies() -> Iterator[Case]:
     small = ((name, 5) for name in ENTRIES if mechanism(name).row_bytes <= 40)
     for name, count in (*small, *_TALLIED):
         yield _folded(name, _rows(name, count))
@@ -238,16 +210,3 @@ def _folded(name: str, rows: bytes) -> Case:
     reports = [[int(cohort), int(tally.reports[cohort])] for cohort in np.flatnonzero(tally.reports)]
     counts = [[int(place) for place in (*cell, tally.counts[tuple(cell)])] for cell in np.argwhere(tally.counts)]
     return {"mechanism": name, "rows": rows.hex(), "reports": reports, "counts": counts, "refused": None}
-
-
-TALLIES = File(
-    "Tallies: what rows add up to, or that one of them is none that a device could have sent.",
-    {
-        "mechanism": "an id of mechanisms.json",
-        "rows": "the rows, one behind the other, in hex",
-        "reports": "[cohort, how many rows are of it], for those that have any, ascending; null if a row is refused",
-        "counts": "[cohort, cell, how many rows report it], likewise",
-        "refused": "reports, the member of the batch that is at fault, or null",
-    },
-    _tallies,
-)

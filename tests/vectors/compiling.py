@@ -8,29 +8,16 @@ from dither_shared.errors import ParameterError
 from .catalogue import ENTRIES
 from .devices import SENT, STRATIFIED
 from .questions import TABLES, defined
-from .rendering import Case, File
+from .rendering import Case
 
 
-def _laws() -> Iterator[Case]:
+def laws() -> Iterator[Case]:
     for entry in ENTRIES.values():
         try:
             yield {"mechanism": entry.id, "law": dict(entry.mechanism.compiled), "refused": None}
         except ParameterError as error:
             yield {"mechanism": entry.id, "law": None, "refused": error.place}
 
-
-LAWS = File(
-    "Laws: what a client that calibrates nothing is told of a mechanism. Thresholds are 16 hex digits, over 2^64.",
-    {
-        "mechanism": "an id of mechanisms.json",
-        "law": "the name of the mechanism, the shape of its rows, the threshold of each coin that a report tosses, and"
-        " sizes, by their names; of a field, its order, how many entries a vector has, and as lower the number whose"
-        " base-p digits, the constant term the least, are the lower coefficients of its primitive polynomial; null if"
-        " the mechanism is refused",
-        "refused": "the key of a definition at which it is refused, or null",
-    },
-    _laws,
-)
 
 _KEYS = 'why = "To see"\nowner = "ui@example.org"\n'
 _MORE: tuple[tuple[str, str], ...] = (
@@ -56,22 +43,8 @@ def _tables() -> Iterator[tuple[str, str]]:
     yield from ((name, table) for name, table in TABLES if name in _NAMED)
 
 
-def _compiled() -> Iterator[Case]:
+def compiled_metrics() -> Iterator[Case]:
     for name, table in dict.fromkeys(_tables()):
         metric = defined(name, table)
         keys = [refusal.place.removeprefix(f"metrics.{name}.") for refusal in refusals(metric)]
         yield {"name": name, "definition": table, "compiled": None if keys else compiled(metric), "refused": keys}
-
-
-COMPILED = File(
-    "Compiled metrics: the line of each definition in the file that clients read which know no TOML. All definitions of"
-    " bodies.json are here.",
-    {
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "compiled": "the line: a JSON object in ASCII, whose numbers read as the same doubles everywhere; null if the"
-        " definition is refused",
-        "refused": "the keys at which it is refused; none if it is not",
-    },
-    _compiled,
-)

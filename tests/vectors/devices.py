@@ -8,12 +8,12 @@ from dither_shared import Metric
 from dither_shared.metrics.metric import Survey
 
 from .questions import defined
-from .rendering import Case, File
+from .rendering import Case
 from .scripts import Recorded
 
 _SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
 _DAY = 739_940  # 2026-11-20, which is in no body
-_LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("two", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0', (False, True)),
     (
         "theme",
@@ -69,8 +69,8 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 )
 
 
-def _permanent() -> Iterator[Case]:
-    for name, table, values in _LASTING:
+def permanent() -> Iterator[Case]:
+    for name, table, values in LASTING:
         metric = defined(name, table)
         for secret in _SECRETS:
             for value in values:
@@ -95,29 +95,10 @@ def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
     }
 
 
-PERMANENT = File(
-    "Permanent draws: what a device draws of a value once for ever, from its secret.",
-    {
-        "secret": "the secret of the device, in hex",
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "version": "its version",
-        "value": "the answer",
-        "cohort": "the cohort of the device",
-        "cells": "the cells that the answer, a number once it is rounded, marks in this cohort, ascending; its bucket"
-        " in a sketch of buckets",
-        "tag": "by what the ledger knows that these cells were charged",
-        "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, a row of bits"
-        " of which cell 0 is the lowest, or a list as reports have it",
-        "kept": "the draw as the device keeps it, masked, in hex",
-    },
-    _permanent,
-)
-
 _SURVEYS = (Survey("looks", ("font", "mobile", "theme")), Survey("looks", ("font", "theme")), Survey("a.b-c_0", ("x",)))
 
 
-def _surveys() -> Iterator[Case]:
+def surveys() -> Iterator[Case]:
     for secret in _SECRETS:
         for survey in _SURVEYS:
             for period in (0, 1, _DAY, _DAY + 7):
@@ -130,19 +111,6 @@ def _surveys() -> Iterator[Case]:
                     "asked": asked,
                 }
 
-
-SURVEYS = File(
-    "Surveys: which metric of a survey a device answers in a period: that whose ticket, 16 bytes from the secret, is"
-    " greatest as a big-endian number.",
-    {
-        "secret": "the secret of the device, in hex",
-        "survey": "the survey's name, which its metrics have as one_of",
-        "metrics": "the names of its metrics",
-        "period": "the first day of the period, counted from 1 for 0001-01-01; 0 for a survey that asks once",
-        "asked": "the metric that is asked",
-    },
-    _surveys,
-)
 
 SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("mobile", 'type = "boolean"\ntruth = 0.75', (True, False, "maybe")),
@@ -157,12 +125,12 @@ SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("crash", 'type = "string"\ndiscover = {alphabet = "a-z", length = 6}\nepsilon = 1.0', ("abc", "Abc")),
     ("load", 'type = "number"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40, 101)),
     ("load", 'type = "number"\nmechanism = "discrete-laplace"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40)),
-    *_LASTING[:3],
-    *(lasting for lasting in _LASTING if lasting[0] == "used"),
+    *LASTING[:3],
+    *(lasting for lasting in LASTING if lasting[0] == "used"),
     ("used", f'type = "selection"\nvalues = {[str(n) for n in range(8)]}\nepsilon = 2.0', ([], ["7", "0"])),
-    next(lasting for lasting in _LASTING if lasting[0] == "startup"),
+    next(lasting for lasting in LASTING if lasting[0] == "startup"),
     ("browser", 'type = "string"\nmechanism = "rappor"\nepsilon = 2.0', ("Chrome",)),
-    _LASTING[-1],
+    LASTING[-1],
 )
 
 
@@ -182,7 +150,7 @@ STRATIFIED: tuple[tuple[str, str, Mapping[str, object]], ...] = (
 )
 
 
-def _bodies() -> Iterator[Case]:
+def bodies() -> Iterator[Case]:
     for name, table, values in SENT:
         metric = defined(name, table)
         for value in values:
@@ -210,21 +178,3 @@ def _sent(metric: Metric, table: str, value: object, entropy: Recorded, body: by
         "used": len(entropy.given),
         "body": body.decode("ascii"),
     }
-
-
-BODIES = File(
-    "Bodies: the upload of one answer. From the entropy come, in this order, the cohort (a uniform integer; only if"
-    " there are several cohorts and no permanent draw), the report, and the 16 bytes of the batch id.",
-    {
-        "secret": "the secret of the device, in hex",
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "value": "the answer",
-        "given": "for a metric with strata, the attributes given with the answer",
-        "stratum": "the label that follows",
-        "entropy": "the bytes of entropy, in hex, and a few more",
-        "used": "how many of these are used",
-        "body": "the body, which is ASCII",
-    },
-    _bodies,
-)

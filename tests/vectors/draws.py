@@ -8,13 +8,13 @@ from dither_shared import Entropy, KeyedEntropy
 from dither_shared.primitives.galois import Field, prime_powers
 from dither_shared.primitives.probability import ONE
 
-from .rendering import Case, File
+from .rendering import Case
 from .scripts import Below, Prefixed, Reached, Recorded
 
 _BEYOND = 3
 
 
-def _streams() -> Iterator[Case]:
+def streams() -> Iterator[Case]:
     keys = (b"", bytes(32), bytes(range(32)), b"k" * 137)
     contexts: tuple[tuple[bytes, ...], ...] = ((), (b"",), (b"a", b"bc"), (b"ab", b"c"), (b"permanent", bytes(300)))
     for key in keys:
@@ -28,18 +28,6 @@ def _streams() -> Iterator[Case]:
                     "start": start,
                     "bytes": stream.take(count).hex(),
                 }
-
-
-STREAMS = File(
-    "Keyed streams (KeyedEntropy): the bytes that a secret key and a context fix.",
-    {
-        "key": "the key, in hex",
-        "context": "the parts of the context, each in hex",
-        "start": "how many bytes of the stream come before",
-        "bytes": "the bytes from there on, in hex",
-    },
-    _streams,
-)
 
 
 def _each_below(entropy: Entropy, bound: int, count: int) -> list[int]:
@@ -110,32 +98,14 @@ def _subsets() -> Iterator[Case]:
             yield _draw("subset_meeting", "random", entropy, width=width, size=size, marked=marked)
 
 
-def _draws() -> Iterator[Case]:
+def draws() -> Iterator[Case]:
     yield from _integers()
     yield from _choices()
     yield from _bits()
     yield from _subsets()
 
 
-DRAWS = File(
-    "Draws: what is made of entropy. below, a uniform integer below bound; each_below, count of them from words of 32"
-    " bits, 16 at a time; bernoulli, 1 with probability threshold/2^64; choice, how many of the ascending sums are at"
-    " a word of 64 bits or below it; bernoulli_bits, width lanes of which those in"
-    " marked are 1 with probability high/2^64 and the others with low/2^64; subset, size of width lanes;"
-    " subset_meeting, size of width lanes with some of the marked ones.",
-    {
-        "draw": "the name of the draw",
-        "arguments": "its arguments, in decimal, or a list of such; a set of lanes is the number whose bit i is lane i",
-        "path": "why the case is here, as in reports.json",
-        "entropy": "the bytes of entropy, in hex, and a few more",
-        "used": "how many of these are used",
-        "result": "what is drawn, in decimal: 0 or 1 for bernoulli, a list for each_below",
-    },
-    _draws,
-)
-
-
-def _fields() -> Iterator[Case]:
+def fields() -> Iterator[Case]:
     for order in prime_powers(27):
         field, elements = Field(order), range(order)
         products = [[field.multiply(element, two) for two in elements] for element in elements]
@@ -143,18 +113,7 @@ def _fields() -> Iterator[Case]:
         yield {"order": order, "sums": sums, "products": products}
 
 
-FIELDS = File(
-    "Finite fields: the tables of addition and multiplication, by the numbers of the elements.",
-    {
-        "order": "how many elements there are",
-        "sums": "the sum of elements i and j in row i, column j",
-        "products": "their product, likewise",
-    },
-    _fields,
-)
-
-
-def _points() -> Iterator[Case]:
+def points() -> Iterator[Case]:
     for order, length in ((2, 2), (2, 4), (3, 3), (4, 3), (5, 2), (7, 3), (9, 2), (27, 2), (2, 11), (128, 2), (343, 2)):
         field = Field(order)
         points = (order**length - 1) // (order - 1)
@@ -171,18 +130,3 @@ def _points() -> Iterator[Case]:
                 "other": other,
                 "product": field.dot(point, other),
             }
-
-
-POINTS = File(
-    "Projective points over finite fields: their numbering and their inner products.",
-    {
-        "order": "the order of the field",
-        "index": "the number of a point",
-        "point": "its vector, whose first entry that is not 0 is 1",
-        "scaled": "the vector times the last element of the field",
-        "scaled_index": "the number of the point on which that lies: the same",
-        "other": "the vector of another point",
-        "product": "the inner product of point and other",
-    },
-    _points,
-)

@@ -10,7 +10,7 @@ from dither.state.state import MemoryState
 from dither_shared import Entropy, Metric
 
 from .questions import defined
-from .rendering import Case, File
+from .rendering import Case
 from .scripts import Recorded
 
 _WEEK = 'period = "week"\nepsilon = 1.0\n'
@@ -20,19 +20,19 @@ _STEPS = f'type = "choice"\nvalues = ["opened", "edited", "saved"]\n{_WEEK}'
 Step = tuple[str, object]
 """A day, and the value of an event, or None if a client is only made."""
 
+
+def _days(value: object, *days: str) -> tuple[Step, ...]:
+    return tuple((day, value) for day in days)
+
+
 _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
     (
         "crash",
         f'type = "boolean"\nof = "any"\nstrata = {{platform = ["linux"]}}\n{_WEEK}',
         (
-            ("2026-11-25", None),
-            ("2026-11-29", None),
-            ("2026-11-30", None),
-            ("2026-11-30", False),
-            ("2026-12-01", True),
-            ("2026-12-02", "true"),
-            ("2026-12-08", True),
-            ("2026-12-14", None),
+            *_days(None, "2026-11-25", "2026-11-29", "2026-11-30"),
+            *(("2026-11-30", False), ("2026-12-01", True), ("2026-12-02", "true"), ("2026-12-08", True)),
+            *_days(None, "2026-12-14"),
         ),
     ),
     (
@@ -47,9 +47,7 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
             (
                 ("2026-11-23", None),
                 *(("2026-11-24", value) for value in ("export", "print", "share", "export", "mail")),
-                ("2026-11-30", None),
-                ("2026-12-07", "share"),
-                ("2026-12-14", "print"),
+                *(("2026-11-30", None), ("2026-12-07", "share"), ("2026-12-14", "print")),
             ),
         )
         for values in ('["export", "print", "share"]', f"{['export', 'print', 'share', *map(str, range(254))]}")
@@ -63,14 +61,10 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
         "exports",
         f'of = "count"\n{_NUMBER.replace("week", "month")}',
         (
-            ("2028-01-31", 1),
-            ("2028-02-01", 1),
-            ("2028-02-29", 1),
-            ("2028-03-01", None),
-            ("2028-03-31", 1),
-            ("2028-04-30", None),  # 30 days after the end of March
-            ("2028-06-30", None),  # 61 days after that of April, which is dropped
-            ("2028-07-01", None),
+            *_days(1, "2028-01-31", "2028-02-01", "2028-02-29"),
+            *(("2028-03-01", None), ("2028-03-31", 1)),
+            # 30 days after the end of March, 61 days after that of April, which is dropped, and the day behind it
+            *_days(None, "2028-04-30", "2028-06-30", "2028-07-01"),
         ),
     ),
     (
@@ -81,41 +75,39 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
     (
         "longest",
         f'of = "max"\n{_NUMBER}',
-        (("2026-11-23", -3), ("2026-11-23", 7), ("2026-11-24", 5), ("2026-11-30", None), ("2026-12-07", None)),
+        (("2026-11-23", -3), ("2026-11-23", 7), ("2026-11-24", 5), *_days(None, "2026-11-30", "2026-12-07")),
     ),
     (
         "step",
         f'of = "furthest"\n{_STEPS}',
         (
             *(("2026-11-23", value) for value in ("edited", "opened", "printed", "saved")),
-            ("2026-11-30", None),
-            ("2026-12-07", None),
+            *_days(None, "2026-11-30", "2026-12-07"),
         ),
     ),
     (
         "days",
         f'of = "days"\n{_NUMBER}',
         (
-            *((day, 1) for day in ("2026-11-23", "2026-11-23", "2026-11-25", "2026-11-29", "2026-11-30")),
-            *((day, 1) for day in ("2026-12-08", "2026-12-21", "2026-12-22")),
-            ("2026-12-28", None),
-            ("2027-01-11", None),
+            *_days(1, "2026-11-23", "2026-11-23", "2026-11-25", "2026-11-29", "2026-11-30"),
+            *_days(1, "2026-12-08", "2026-12-21", "2026-12-22"),
+            *_days(None, "2026-12-28", "2027-01-11"),
         ),
     ),
     (
         "retention",
         f'type = "choice"\nvalues = ["0", "1", "4"]\nof = "weeks-since-first-use"\n{_WEEK}',
-        (*((day, None) for day in ("2026-11-29", "2026-11-30", "2026-12-06", "2026-12-07", "2026-12-21")),),
+        _days(None, "2026-11-29", "2026-11-30", "2026-12-06", "2026-12-07", "2026-12-21"),
     ),
     (
         "exports",
         f'of = "count"\nafter = "7 days"\n{_NUMBER}',
-        (("2026-11-25", 1), ("2026-12-01", 1), ("2026-12-02", 1), ("2026-12-07", None)),
+        (*_days(1, "2026-11-25", "2026-12-01", "2026-12-02"), ("2026-12-07", None)),
     ),
     (
         "crash",
         f'type = "boolean"\nof = "any"\nafter = "2 days"\n{_WEEK}',
-        (("2026-11-25", True), ("2026-11-26", True), ("2026-11-27", True), ("2026-11-30", None)),
+        (*_days(True, "2026-11-25", "2026-11-26", "2026-11-27"), ("2026-11-30", None)),
     ),
 )
 
@@ -129,7 +121,7 @@ class _Source(Entropy):
         return self.current.take(count)
 
 
-def _events() -> Iterator[Case]:
+def events() -> Iterator[Case]:
     for number, (name, table, script) in enumerate(_SCRIPTS):
         metric = defined(name, table)
         yield {
@@ -177,22 +169,3 @@ def _state(metric: Metric, text: str) -> Case | None:
         days = (int(first) - bit for bit in range(28) if int(second, 16) >> bit & 1)
         return found | {"days": sorted(date.fromordinal(day).isoformat() for day in days)}
     return found | {"number": None if kept == "-inf" else int(float(kept))}
-
-
-EVENTS = File(
-    "Events: answers that a device forms itself. Each case begins with a device that knows nothing of the metric, and"
-    " consents to it; each step is a call, in the order in which devices make them, and its outcome.",
-    {
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "compiled": "the line of the definition, as in compiled.json",
-        "steps": "of each call the day, in UTC; the event, or null if a client is only made, or asked to review; the"
-        " bytes of entropy, in hex, and a few more; how many of these are used; the state after it, null if nothing is"
-        " kept: the first day of the period as begun, and for any and set the batch id and the row in hex, for days the"
-        " days of the last 28 with an event, for the others a number, which is null for a max of nothing, and of"
-        " furthest a place in the list, or -1; and the bodies of the reports that the call made. From the entropy come,"
-        " when a period of any or set is opened, the 16 bytes of the batch id, the cohort and the report; when it is"
-        " drawn again, the report, in the cohort that it has; and for a report of the others what bodies.json says",
-    },
-    _events,
-)

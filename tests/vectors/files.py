@@ -2,41 +2,33 @@
 
 from pathlib import Path
 
-from .collecting import BATCHES, TALLIES, UPLOADS
-from .compiling import COMPILED, LAWS
-from .devices import BODIES, PERMANENT, SURVEYS
-from .draws import DRAWS, FIELDS, POINTS, STREAMS
-from .events import EVENTS
-from .grids import NUMBERS
-from .questions import ANSWERS, METRICS, REFUSED_METRICS
-from .randomizers import BLOOM, BUCKETS, CHOICES, MECHANISMS, REPORTS
-from .rendering import File
-from .uploading import VERDICTS
+from . import collecting, compiling, devices, draws, events, grids, questions, randomizers, uploading
+from .rendering import Cases
 
 FOLDER = Path(__file__).parent
 
-FILES: dict[str, File] = {
-    "streams.json": STREAMS,
-    "draws.json": DRAWS,
-    "fields.json": FIELDS,
-    "points.json": POINTS,
-    "mechanisms.json": MECHANISMS,
-    "laws.json": LAWS,
-    "choices.json": CHOICES,
-    "reports.json": REPORTS,
-    "bloom.json": BLOOM,
-    "buckets.json": BUCKETS,
-    "answers.json": ANSWERS,
-    "numbers.json": NUMBERS,
-    "metrics.json": METRICS,
-    "refused_metrics.json": REFUSED_METRICS,
-    "compiled.json": COMPILED,
-    "permanent.json": PERMANENT,
-    "surveys.json": SURVEYS,
-    "bodies.json": BODIES,
-    "events.json": EVENTS,
-    "batches.json": BATCHES,
-    "uploads.json": UPLOADS,
-    "verdicts.json": VERDICTS,
-    "tallies.json": TALLIES,
+FILES: dict[str, Cases] = {
+    "streams.json": draws.streams,
+    "draws.json": draws.draws,
+    "fields.json": draws.fields,
+    "points.json": draws.points,
+    "mechanisms.json": randomizers.laws,
+    "laws.json": compiling.laws,
+    "choices.json": randomizers.choices,
+    "reports.json": randomizers.reports,
+    "bloom.json": randomizers.bloom,
+    "buckets.json": randomizers.buckets,
+    "answers.json": questions.answers,
+    "numbers.json": grids.numbers,
+    "metrics.json": questions.metrics,
+    "refused_metrics.json": questions.refused_metrics,
+    "compiled.json": compiling.compiled_metrics,
+    "permanent.json": devices.permanent,
+    "surveys.json": devices.surveys,
+    "bodies.json": devices.bodies,
+    "events.json": events.events,
+    "batches.json": collecting.batches,
+    "uploads.json": collecting.answered,
+    "verdicts.json": uploading.cases,
+    "tallies.json": collecting.tallies,
 }

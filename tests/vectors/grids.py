@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dither_shared.questions.number import Grid
 
-from .rendering import Case, File
+from .rendering import Case
 
 _GRIDS = (
     Grid(0.0, 1.0, False, 2),
@@ -38,7 +38,7 @@ def _bits(double: float) -> str:
     return struct.pack(">d", double).hex()
 
 
-def _numbers() -> Iterator[Case]:
+def numbers() -> Iterator[Case]:
     for grid in _GRIDS:
         for double in {_bits(double): double for double in _doubles(grid)}.values():
             point, rest, outside = grid.answers.place(double)
@@ -52,23 +52,3 @@ def _numbers() -> Iterator[Case]:
                 "rest": f"{rest:016x}",
                 "outside": outside,
             }
-
-
-NUMBERS = File(
-    "Numbers: the place u = (points - 1) (x - low)/(high - low) of a number x on a grid, or of logarithms"
-    " (points - 1) (ln x - ln low)/(ln high - ln low); x counts as low or high if it lies beyond. It is computed in"
-    " doubles, in this order of operations, the difference divided before it is multiplied. Logarithms differ between"
-    " platforms, so on a logarithmic grid a place may differ by 2^-24 of a step. A device reports the point, or the"
-    " next one with probability rest/2^64, for which the first draw of a report is a coin as in draws.json.",
-    {
-        "low": "the least point: the bits of an IEEE 754 double, the sign first",
-        "high": "the greatest point, likewise",
-        "log": "whether the points are even in their logarithms",
-        "points": "how many points there are",
-        "double": "the number, likewise in bits",
-        "point": "the greatest integer that is not above u",
-        "rest": "u less the point, times 2^64 and rounded down: 16 hex digits",
-        "outside": "whether the number lies beyond an end",
-    },
-    _numbers,
-)

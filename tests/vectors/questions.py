@@ -21,7 +21,7 @@ from dither_shared import (
 )
 
 from .catalogue import exact, written
-from .rendering import Case, File
+from .rendering import Case
 
 TABLES: tuple[tuple[str, str], ...] = (
     ("a", 'type = "boolean"\ntruth = 0.75'),
@@ -131,7 +131,7 @@ def defined(name: str, table: str) -> Metric:
     return parse_metrics(f'[metrics."{name}"]\n{table}\n')[name]
 
 
-def _metrics() -> Iterator[Case]:
+def metrics() -> Iterator[Case]:
     for name, table in TABLES:
         metric = defined(name, table)
         strata = {} if metric.strata is None else {"strata": list(metric.strata.labels)}
@@ -161,34 +161,6 @@ def _canonical(metric: Metric) -> str:
         f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}{strata}}}'
     )
 
-
-METRICS = File(
-    "Metrics: definitions, and the versions that follow. A version is the first 16 hex digits of the SHA-256 of the"
-    " canonical text.",
-    {
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "type": "the kind of question",
-        "domain": "the listed answers in the order of their indices, the catch-all among them; null if none are listed",
-        "other": "the catch-all, or null",
-        "mechanism": "the mechanism, which the definition names or leaves to be chosen",
-        "parameters": "its parameters, as in mechanisms.json",
-        "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
-        " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
-        " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
-        " any string, the name of the hashing scheme of RAPPOR; for a discovery, an object of the characters, in the"
-        " order of their code points, of fold and of length; for a crossing, an object of cross, the list of its axes,"
-        " each its name, its type and such a list; for numbers, an object of high and"
-        " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
-        " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
-        " its values, in the order of the definition, with other behind them unless it is listed",
-        "version": "the version, in hex",
-        "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
-        "strata": "the labels of the cells, in order, if there are any",
-    },
-    _metrics,
-)
 
 _WRONG: tuple[tuple[str, str], ...] = (
     ("Upper", 'type = "boolean"\ntruth = 0.75'),
@@ -335,7 +307,7 @@ _WRONG: tuple[tuple[str, str], ...] = (
 )
 
 
-def _refused_metrics() -> Iterator[Case]:
+def refused_metrics() -> Iterator[Case]:
     for name, table in _WRONG:
         try:
             defined(name, table)
@@ -345,16 +317,6 @@ def _refused_metrics() -> Iterator[Case]:
         else:
             raise AssertionError(f"taken: {table}")
 
-
-REFUSED_METRICS = File(
-    "Refused metrics: definitions that are mistakes, and the key at which they are.",
-    {
-        "name": "the metric's name",
-        "definition": "its table in metrics.toml, without the header",
-        "key": "the key at fault; empty if it is the name",
-    },
-    _refused_metrics,
-)
 
 _LABELS = ("light", "dark", "1", "1.5", "true", "Zo\u00eb", "\U0001f600", " dark", "other")
 _GIVEN: tuple[object, ...] = (
@@ -390,7 +352,7 @@ _SELECTED: tuple[object, ...] = (
 _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud800" * 1025)
 
 
-def _answers() -> Iterator[Case]:
+def answers() -> Iterator[Case]:
     mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it, but for numbers
     grid = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=6)
     questions: list[tuple[Question, tuple[object, ...], Mechanism]] = [
@@ -416,23 +378,3 @@ def _answers() -> Iterator[Case]:
                 "outside": encoded.outside,
                 "mistake": encoded.mistake,
             }
-
-
-ANSWERS = File(
-    f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; a crossing is of theme (light, dark, other) and failed"
-    " (a boolean); the values of a selection are the first six, of which three may be chosen; the numbers are those of"
-    " a grid of 13 points from -1 to 11 (numbers.json has more); a discovery is of up to 6 of the"
-    " letters a to z and \\u00eb, capitals folded. \\ud800 alone is a surrogate that stands for no"
-    " character; null stands for any object that is no answer.",
-    {
-        "type": "the kind of question",
-        "given": "the value",
-        "item": "what is randomized: an index of the answers, a list of those of a selection, ascending, the point of a"
-        " number or the one below it, or the bytes of a string in hex",
-        "outside": "whether it is outside the listed answers and goes to the catch-all, or outside the range of a"
-        " number and goes to its end; of a selection, whether something was left out",
-        "mistake": "whether it is no answer at all, which the developer is told",
-    },
-    _answers,
-)

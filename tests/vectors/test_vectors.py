@@ -29,7 +29,7 @@ def leaves(value: object) -> Iterator[object]:
 @pytest.mark.parametrize("name", FILES)
 def test_vector_file_is_what_the_code_computes(name: str) -> None:
     """To change one on purpose, write the files again and review the differences."""
-    written, computed = ((FOLDER / name).read_bytes().splitlines(), render(FILES[name]).splitlines())
+    written, computed = ((FOLDER / name).read_bytes().splitlines(), render(FOLDER / name, FILES[name]).splitlines())
     for number, (before, now) in enumerate(zip(written, computed, strict=False), start=1):
         assert before == now, f"line {number} of {name} differs; if that is meant, run python -m tests.vectors"
     assert len(written) == len(computed), f"{name} has another number of cases; run python -m tests.vectors"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dither.upload.schedule import BUSY, NETWORK, REFUSED, hold_of, rule_for
 from dither.upload.transport import seconds_of
 
-from .rendering import Case, File
+from .rendering import Case
 
 _STATUSES = (*range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 451, 499, *range(500, 512), 520, 599)
 """All that a collector gives, all that HTTP has, and some that are nobody's."""
@@ -39,25 +39,7 @@ def _windows() -> Iterator[Case]:
             yield {"base": base, "cap": cap, "failures": failures, "window": round(window.after(failures))}
 
 
-def _cases() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     yield from _verdicts()
     yield from _holds()
     yield from _windows()
-
-
-VERDICTS = File(
-    "Uploads: what an answer says of a report; how long a Retry-After holds it; over how long its next try is spread. "
-    "A case has the fields of one of these. All spans are seconds.",
-    {
-        "status": "the status of the answer",
-        "fate": "sent or dropped; null if the report is kept, and tried again",
-        "only_its_own": "whether the answer says nothing of reports of other metrics",
-        "retry_after": "the header Retry-After; null if there is none",
-        "hold": "for how long the report leaves not even in haste",
-        "base": "over how long the first new try is spread",
-        "cap": "over how long the next try is spread at most",
-        "failures": "how often the report failed before this one",
-        "window": "over how long its next try is spread after so many",
-    },
-    _cases,
-)

@@ -31,7 +31,6 @@ def test_choice_for_listed_answers_is_at_the_frontier(case: tuple[int, float]) -
     [
         ((1, 1.0), "size: 1 is out of range"),
         ((4, 0.0), "epsilon: 0.0 is not positive"),
-        ((4, 1.0, 0.5), "permanent_epsilon: 0.5 must exceed epsilon = 1"),
         ((4, 1.0, None, 0), "report_budget: 0 is out of range"),
         (
             (1000, 1.0, None, 1),
@@ -45,10 +44,7 @@ def test_impossible_surveys_are_refused_with_the_way_out(arguments: tuple[int, f
     assert str(caught.value).startswith(complaint)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "most"),
-    [(0.5, (2, 5, 9, 18)), (1.5, (3, 6, 13, 26)), (4.0, (2, 4, 9, 19))],
-)
+@pytest.mark.parametrize(("epsilon", "most"), [(0.5, (2, 5, 9, 18)), (4.0, (2, 4, 9, 19))])
 def test_privset_is_chosen_for_few_of_many_values_and_set_response_for_more(
     epsilon: float, most: tuple[int, ...]
 ) -> None:
@@ -61,17 +57,3 @@ def test_privset_is_chosen_for_few_of_many_values_and_set_response_for_more(
 def test_set_response_is_chosen_for_sets_of_any_size() -> None:
     assert [mechanism.name for mechanism in candidates(8, 1.0, items=SETS)] == ["set-response"]
     assert choose(1024, 1.0, 2.0, items=SETS).permanent_epsilon == pytest.approx(2.0, abs=1e-12)
-
-
-def test_smaller_budget_shortens_the_list_of_privset() -> None:
-    """A shorter list beats other mechanisms: 46 of 1,027 cells have 1.2 times the risk of 89, a window 100 times."""
-    wide, usual, narrow = (
-        choose(1024, 1.0, budget=budget, items=SETS, promises={"at_most": 3}) for budget in (200, 64, 3)
-    )
-    assert [mechanism.name for mechanism in (wide, usual, narrow)] == ["privset"] * 3
-    assert [mechanism.row_bytes for mechanism in (wide, usual, narrow)] == [123, 64, 3]
-    assert wide.risk < usual.risk < 1.2 * wide.risk < narrow.risk
-    with pytest.raises(
-        ParameterError, match="report_budget: a report about 1024 values does not fit into 1 byte; privset needs 2"
-    ):
-        choose(1024, 1.0, budget=1, items=SETS, promises={"at_most": 3})

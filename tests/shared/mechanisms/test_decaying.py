@@ -24,16 +24,8 @@ def normalised(r: float, x: int, last: int) -> list[float]:
     return [r ** abs(x - y) / normaliser for y in range(last + 1)]
 
 
-BOTH = pytest.mark.parametrize("family", [DiscreteLaplace, Exponential])
-
-
-def laplace(epsilon: float) -> DiscreteLaplace:
-    return DiscreteLaplace.configure(None, {"epsilon": epsilon})
-
-
 @pytest.mark.parametrize(("family", "law"), [(DiscreteLaplace, folded), (Exponential, normalised)])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("steps", [1, 10, 64])
+@pytest.mark.parametrize(("epsilon", "steps"), [(0.1, 10), (1.0, 64), (4.0, 1)])
 def test_decaying_noise_has_the_law_of_its_formula(
     family: type[DiscreteLaplace | Exponential], law: Law, epsilon: float, steps: int
 ) -> None:
@@ -42,9 +34,8 @@ def test_decaying_noise_has_the_law_of_its_formula(
         assert [float(chance) for chance in mechanism.cell_law(x)] == pytest.approx(law(r, x, steps), rel=1e-11)
 
 
-@BOTH
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 10.0, 25.0])
-@pytest.mark.parametrize("steps", [1, 2, 63, MAX_RESOLUTION])
+@pytest.mark.parametrize("family", [DiscreteLaplace, Exponential])
+@pytest.mark.parametrize(("epsilon", "steps"), [(1e-4, MAX_RESOLUTION), (1.0, 63), (25.0, 1), (25.0, MAX_RESOLUTION)])
 def test_decaying_noise_loses_exactly_epsilon(
     family: type[DiscreteLaplace | Exponential], epsilon: float, steps: int
 ) -> None:
@@ -54,27 +45,11 @@ def test_decaying_noise_loses_exactly_epsilon(
     assert mechanism.row_bytes == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_decaying_noise_scores_and_variances_equal_their_formulas(epsilon: float) -> None:
-    mechanism, m, r = laplace(epsilon), 64, math.exp(-epsilon / 64)
-    beyond = r / (1 - r)
-    scores = [float(mechanism.mean_score(y)) for y in range(65)]
-    assert scores == pytest.approx([-beyond / m, *(y / m for y in range(1, 64)), 1 + beyond / m], abs=1e-9)
-    unfolded = 2 * r / (1 - r) ** 2
-    for x in range(65):
-        saved = r * (r**x + r ** (m - x)) / ((1 + r) * (1 - r) ** 2)
-        assert float(mechanism.mean_variance(x)) == pytest.approx((unfolded - saved) / m**2, rel=1e-9)
-    assert mechanism.worst_mean_variance < unfolded / m**2 < 2 / epsilon**2
-
-
 @pytest.mark.parametrize(
     ("parameters", "place"),
     [
         ({}, "epsilon"),
         ({"epsilon": -1.0}, "epsilon"),
-        ({"epsilon": 1.0, "resolution": 0}, "resolution"),
-        ({"epsilon": 1.0, "resolution": 12.0}, "resolution"),
-        ({"epsilon": 1.0, "resolution": MAX_RESOLUTION + 1}, "resolution"),
         ({"epsilon": 1.0, "resolution": "fine"}, "resolution"),
     ],
 )
@@ -95,4 +70,4 @@ def test_discrete_laplace_of_impossible_parameters_is_refused() -> None:
             DiscreteLaplace(size=5, decay=decay)
     for wrong in (-1, 65, b"1"):
         with pytest.raises(ParameterError, match="item: "):
-            laplace(1.0).marked(wrong)
+            DiscreteLaplace.configure(None, {"epsilon": 1.0}).marked(wrong)

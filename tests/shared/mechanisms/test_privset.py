@@ -1,6 +1,5 @@
 """PrivSet: known variances, the best r, subset selection as its smallest case, and bad parameters."""
 
-import math
 from fractions import Fraction
 from math import comb
 
@@ -21,13 +20,13 @@ def published(size: int, at_most: int, subset: int, epsilon: float) -> tuple[flo
     return float(q * (1 - q) / (p - q) ** 2), float((1 - p - q) / (p - q))
 
 
-CLOSE = [(3, 1, 0.5), (7, 1, 0.25), (10, 3, 0.5), (11, 1, 2.0), (12, 2, 0.5), (53, 7, 0.25)]
+CLOSE = [(3, 1, 0.5), (7, 1, 0.25), (10, 3, 0.5), (11, 1, 2.0)]
 """Parameters at which one r has hardly less risk than the next."""
 
 
 @pytest.mark.parametrize(
     ("size", "at_most", "epsilon"),
-    [(2, 1, 1.0), (16, 3, 0.25), (64, 20, 4.0), (1024, 3, 1.0), (1024, 300, 4.0), *CLOSE],
+    [(2, 1, 1.0), (16, 3, 0.25), (1024, 300, 4.0), *CLOSE],
 )
 def test_the_subset_has_the_least_total_risk(size: int, at_most: int, epsilon: float) -> None:
     mechanism = PrivSet.calibrate(size, epsilon, at_most=at_most)
@@ -51,9 +50,11 @@ def test_privset_pads_a_set_with_dummies() -> None:
 
 
 def test_a_row_is_a_list_only_if_it_is_shorter_than_a_bit_per_cell() -> None:
-    """17 cells take 5 bits each."""
-    shapes = [PrivSet(size=14, at_most=3, subset=subset, inside=Fraction(9, 10)).shape for subset in (1, 3, 4)]
-    assert shapes == [Shape.SYMBOL, Shape.LIST, Shape.BITS]
+    """17 and 32 cells take 5 bits each."""
+    for size, longest in ((14, 3), (29, 6)):
+        subsets = (1, longest, longest + 1)
+        shapes = [PrivSet(size=size, at_most=3, subset=subset, inside=Fraction(9, 10)).shape for subset in subsets]
+        assert shapes == [Shape.SYMBOL, Shape.LIST, Shape.BITS]
 
 
 @pytest.mark.parametrize(("budget", "least"), [(1, 1), (33, 23), (64, 46), (1000, 80)])
@@ -71,10 +72,8 @@ def test_a_report_budget_costs_accuracy_and_no_privacy(budget: int, least: int) 
     [
         (8, {"epsilon": 1.0}, "at_most: missing; privset needs the maximum number of values in an answer"),
         (8, {"epsilon": 1.0, "at_most": 9}, "at_most: 9 is out of range; it must lie between 1 and 8"),
-        (8, {"epsilon": 1.0, "at_most": 0}, "at_most: 0 is out of range"),
         (8, {"at_most": 2}, "epsilon: missing"),
         (8, {"epsilon": 1.0, "at_most": 2, "permanent_epsilon": 1.0}, "permanent_epsilon: 1 must exceed epsilon = 1"),
-        (8, {"epsilon": 1.0, "at_most": 2, "report_budget": 0}, "report_budget: 0 is out of range"),
         (1 << 20, {"epsilon": 1.0, "at_most": 2}, "size: 1048576 values and 2 dummies are more than 1048576 cells"),
     ],
 )
@@ -99,9 +98,3 @@ def test_probability_that_tells_all_or_nothing_is_refused(
     with pytest.raises(ParameterError) as caught:
         PrivSet(size=8, at_most=2, subset=1, inside=inside, permanent_inside=permanent)
     assert str(caught.value).startswith(complaint)
-
-
-def test_privset_keeps_almost_all_of_an_epsilon_near_the_permanent_one() -> None:
-    mechanism = PrivSet.calibrate(8, 1.0, math.nextafter(1.0, 2.0), at_most=2)
-    assert mechanism.epsilon <= 1.0
-    assert mechanism.epsilon == pytest.approx(1.0, abs=1e-12)

@@ -10,14 +10,12 @@ from contract.exact_law import exact_law
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch
 from dither_shared.mechanisms.projective_sketch import MOST_COUNTERS
 
-EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 25.0)
-
 
 def least(epsilon: float) -> float:
     return 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 25.0])
 def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float) -> None:
     sketch, prefix = ProjectiveSketch.calibrate(None, epsilon), PrefixSketch.calibrate(None, epsilon)
     for mechanism in (sketch, prefix):
@@ -83,7 +81,6 @@ def test_smallest_found_share_falls_with_the_number_of_users() -> None:
         ({"rows": 0}, "rows"),
         ({"rows": 9}, "rows"),
         ({"buckets": 3}, "buckets"),
-        ({"buckets": 1 << 17}, "buckets"),
         ({"order": 6}, "order"),
         ({"order": 2048}, "order"),
         ({"inside": Fraction(1, 8)}, "inside"),
@@ -91,7 +88,6 @@ def test_smallest_found_share_falls_with_the_number_of_users() -> None:
         ({"levels": ()}, "levels"),
         ({"levels": (2, 2)}, "levels"),
         ({"levels": (0, 2)}, "levels"),
-        ({"weights": (1, 2, 3)}, "weights"),
         ({"weights": (1 << 16,)}, "weights"),
         ({"weights": (0, 1 << 16)}, "weights"),
     ],

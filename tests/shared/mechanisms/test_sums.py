@@ -13,13 +13,9 @@ from dither_shared.questions.cross import Axis, CrossQuestion
 
 CASES = [
     # epsilon, answers, n Var of a cell, then of a marginal of each question: crossed, and sampled as two halves
-    (1, (2, 2), 1.89, (2.52, 2.34), (2.52, 2.34)),
     (1, (2, 5), 2.91, (8.08, 2.34), (5.17, 4.77)),
-    (1, (4, 4), 3.19, (10.2, 4.03), (10.2, 4.03)),
     (1, (5, 20), 3.60, (58.2, 4.77), (17.3, 6.62)),
-    (2, (2, 5), 0.502, (1.40, 0.862), (0.893, 0.897)),
     (4, (2, 10), 0.0421, (0.221, 0.538), (0.0797, 0.173)),
-    (4, (5, 20), 0.0648, (1.05, 0.262), (0.311, 0.134)),
 ]
 
 
@@ -37,20 +33,16 @@ def test_the_chosen_mechanisms_have_the_variances_of_the_table(
         assert 2 * alone.risk / answers + 1 / answers == pytest.approx(sampled, rel=5e-3)
 
 
-@pytest.mark.parametrize("size", [4, 100, 1000])
-def test_every_mechanism_of_listed_answers_says_how_supports_hang_together(size: int) -> None:
+@pytest.mark.parametrize("size", [4, 1000])
+def test_every_mechanism_of_listed_answers_and_none_of_strings_says_how_supports_hang_together(size: int) -> None:
     for family in MECHANISMS.of(LISTED):
         mechanism = family.configure(size, {"epsilon": 1.0})
         assert joint_constants(mechanism) is not None
         variance = sum_variance(mechanism, size // 2, 0.5)
         assert variance is not None
         assert 0 < variance < size * mechanism.variance(0.0) + mechanism.variance(1.0)
-
-
-def test_strings_have_no_sums() -> None:
-    mechanism = MECHANISMS["rappor"].configure(None, {"epsilon": 2.0})
-    assert joint_constants(mechanism) is None
-    assert sum_variance(mechanism, 2, 0.5) is None
+    strings = MECHANISMS["rappor"].configure(None, {"epsilon": 2.0})
+    assert (joint_constants(strings), sum_variance(strings, 2, 0.5)) == (None, None)
 
 
 def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:

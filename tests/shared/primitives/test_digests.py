@@ -14,13 +14,14 @@ def test_digests_equal_hashlibs() -> None:
             assert shake_256(data).digest(width) == hashlib.shake_256(data).digest(width)
 
 
-def test_recording_client_does_not_load_openssl(tmp_path: Path) -> None:
+def test_recording_client_loads_neither_openssl_nor_mechanisms_of_other_questions(tmp_path: Path) -> None:
     code = (
         "import sys, dither; from pathlib import Path\n"
         "Path('m.toml').write_text('[metrics.a]\\ntype = \"string\"\\nepsilon = 1.0\\n')\n"
         "client = dither.Client('m.toml', 'http://127.0.0.1:1', 'a', dither.MemoryState('on'), environ={})\n"
         "client.record('a', 'b'); assert client.status().queued == 1, client.status()\n"
-        "print(*{'_hashlib', '_ssl', 'hashlib', 'ssl', 'http.client', 'logging'} & set(sys.modules))"
+        "others = {f'dither_shared.mechanisms.{name}' for name in ('bit_flip', 'numeric', 'randomized_response')}\n"
+        "print(*{*others, '_hashlib', '_ssl', 'hashlib', 'ssl', 'http.client', 'logging'} & set(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == ""

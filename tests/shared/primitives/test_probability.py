@@ -21,7 +21,6 @@ from dither_shared.primitives.probability import (
     float_above,
     log_above,
     threshold_down,
-    threshold_text,
     threshold_up,
     toward,
 )
@@ -120,9 +119,3 @@ print(metrics["a"].version, metrics["a"].mechanism.epsilon)
         [*run, "import dither_shared" + code.partition("import dither_shared")[2]], text=True
     )
     assert changed == usual
-
-
-def test_a_threshold_is_written_in_16_digits() -> None:
-    assert threshold_text(Fraction(1, ONE)) == "0000000000000001"
-    assert threshold_text(Fraction(3, 4)) == "c000000000000000"
-    assert threshold_text(Fraction(ONE - 1, ONE)) == "f" * 16

@@ -1,4 +1,4 @@
-"""The audit: sound randomizers pass, and randomizers with published kinds of faults are caught.
+"""The audit: sound randomizers pass, and randomizers with published kinds of faults or joint leaks are caught.
 
 A sound one fails with probability at most 0.001; the seeds here are fixed, so it does so always or never.
 """
@@ -18,8 +18,10 @@ from dither_shared import (
     KeyedEntropy,
     OptimizedUnary,
     ParameterError,
+    PrivSet,
     RandomizedResponse,
     Rappor,
+    SetResponse,
     SubsetSelection,
 )
 from dither_shared.mechanism import Item
@@ -37,16 +39,11 @@ def seeded(name: str) -> Entropy:
     return KeyedEntropy(b"audit", name.encode())
 
 
-QUICK = ("randomized-response", "set-response", "rappor", "dithered-response", "discrete-gaussian")
-"""One of each kind of item, one without support and one with a δ: the ways in which the attack differs."""
-
-
 @pytest.mark.parametrize(
-    "name",
-    # The others take ten seconds, and the exact laws in tests/contract prove more of them.
-    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MECHANISMS],
+    "name", ["randomized-response", "set-response", "rappor", "dithered-response", "discrete-gaussian"]
 )
 def test_sound_randomizer_passes_and_the_attack_finds_half_of_its_loss(name: str) -> None:
+    """One of each kind of item, one without support and one with a δ: the ways in which the attack differs."""
     family = MECHANISMS[name]
     shape: dict[str, float] = {"delta": 0.01} if "delta" in family.keys else {}
     mechanism = usual(name, **({"bits": 16} if family.items.open else shape))
@@ -56,10 +53,9 @@ def test_sound_randomizer_passes_and_the_attack_finds_half_of_its_loss(name: str
     assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event attains it
 
 
-@pytest.mark.parametrize("name", ["dithered-response", pytest.param("discrete-laplace", marks=pytest.mark.slow)])
-def test_numbers_are_audited_at_the_ends_of_their_grid(name: str) -> None:
-    """Reports of neighbouring points hardly differ, so the audit needs the ends. Exact scores of a table are slow."""
-    finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=8_000)
+def test_numbers_are_audited_at_the_ends_of_their_grid() -> None:
+    """Reports of neighbouring points hardly differ, so the audit needs the ends."""
+    finding = audit(usual("dithered-response", resolution=128), seeded("fine"), draws=8_000)
     assert finding.passed
     assert finding.lower_bound > 0.5
 
@@ -71,8 +67,9 @@ def test_noise_that_is_too_narrow_for_epsilon_and_delta_is_caught() -> None:
     assert not audit(broken, seeded("delta"), draws=8_000).passed
 
 
-def test_memoised_reports_pass_at_the_loss_of_a_series() -> None:
-    finding = audit(OptimizedUnary.calibrate(8, 1.0, 2.0), seeded("series"), draws=15_000, reports=20)
+@pytest.mark.parametrize("name", ["optimized-unary", "set-response"])
+def test_memoised_reports_pass_at_the_loss_of_a_series(name: str) -> None:
+    finding = audit(usual(name, permanent_epsilon=2.0), seeded(f"series {name}"), draws=20_000, reports=20)
     assert finding.passed
     assert 1.0 < finding.lower_bound <= finding.declared < 2.0
 
@@ -163,7 +160,41 @@ def test_bytes_that_reveal_only_together_are_caught_in_one_report_of_two_bytes(
     assert finding.event.startswith("payload") == caught
 
 
-@pytest.mark.parametrize(("draws", "reports"), [(10, 9), (17, 9), (1, 1), (10, 0), (10, -1)])
+@dataclass(frozen=True, kw_only=True)
+class EachBitByItself(SetResponse):
+    """A mechanism that spends the whole ε for each bit of the window, so that all bits together reveal more."""
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        chance = int(self.p * (1 << 64))
+        return self.row_format.symbol(
+            self.marked(item, cohort)[0] ^ entropy.bernoulli_bits(self.window, 0, 0, (1 << 64) - chance)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesWithoutDummies(PrivSet):
+    """A mechanism in which a small set marks fewer cells, so that its size shows."""
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        return tuple(cell for cell in super().marked(item, cohort) if cell < self.size) or (self.size,)
+
+
+def test_bits_that_each_spend_the_whole_epsilon_are_caught() -> None:
+    """A single bit of p = 0.81 has the loss ln(p/q) = 1.4."""
+    sound = SetResponse.calibrate(6, 2.0, window=2)
+    broken = EachBitByItself(size=6, window=2, truth=sound.truth)
+    assert audit(sound, seeded("bits"), draws=8_000).passed
+    assert not audit(broken, seeded("bits"), draws=8_000).passed
+
+
+def test_sets_that_mark_fewer_cells_are_caught() -> None:
+    sound = PrivSet.calibrate(4, 1.0, at_most=3)
+    broken = ValuesWithoutDummies(size=4, at_most=3, subset=sound.subset, inside=sound.inside)
+    assert audit(sound, seeded("dummies"), draws=8_000).passed
+    assert not audit(broken, seeded("dummies"), draws=8_000).passed
+
+
+@pytest.mark.parametrize(("draws", "reports"), [(17, 9), (1, 1), (10, 0)])
 def test_audit_of_too_few_draws_is_refused(draws: int, reports: int) -> None:
     with pytest.raises(ParameterError, match=f"draws: {draws} are too few for two series of {reports}"):
         audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
@@ -260,7 +291,7 @@ class DictatedBits(Rappor):
         return entropy.take(1)
 
 
-@pytest.mark.parametrize("other", [0b0000, 0b0001, 0b0010, 0b0111, 0b1011, 0b1111, 0b1000, 0b0100])
+@pytest.mark.parametrize("other", [0b0000, 0b0001, 0b0010, 0b0111, 0b1111, 0b1000])
 @pytest.mark.parametrize(("marked", "event"), [(0b0011, "score >= 1"), (0b1100, "score <= -1")])
 def test_audit_assigns_a_row_with_all_cells_of_only_one_input_to_it(marked: int, event: str, other: int) -> None:
     """The other four bits do not matter; each sort has 16 rows, so that no single row reveals as much as its sort."""
@@ -340,7 +371,7 @@ def test_audit_at_extreme_confidence_still_chooses_the_best_event() -> None:
 
 @pytest.mark.parametrize(
     ("successes", "trials"),
-    [(0, 1), (1, 1), (0, 10), (3, 10), (9, 10), (10, 10), (5_000, 10**6), (499_000, 10**6), (10**6 - 1, 10**6)],
+    [(0, 1), (1, 1), (3, 10), (10, 10), (499_000, 10**6), (10**6 - 1, 10**6)],
 )
 def test_audit_bounds_equal_clopper_and_pearsons(successes: int, trials: int) -> None:
     exact = stats.binomtest(successes, trials).proportion_ci(0.998, method="exact")

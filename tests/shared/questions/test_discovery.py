@@ -2,7 +2,7 @@
 
 import pytest
 
-from dither_shared import DiscoveryQuestion, Metric, ParameterError, PrefixSketch, Report, StringQuestion, parse_metrics
+from dither_shared import DiscoveryQuestion, Metric, ParameterError, Report, parse_metrics
 from dither_shared.questions.discovery import canonical, characters_of
 from shared import odd
 
@@ -22,7 +22,6 @@ def question(discover: str = USUAL) -> DiscoveryQuestion:
 @pytest.mark.parametrize(
     ("alphabet", "characters", "written"),
     [
-        ("a-z", "abcdefghijklmnopqrstuvwxyz", "a-z"),
         ("a-z0-9._-", "-.0123456789_abcdefghijklmnopqrstuvwxyz", "-.0-9_a-z"),
         ("-a", "-a", "-a"),
         ("+--", "+,-", "-+,"),
@@ -40,47 +39,24 @@ def test_an_alphabet_is_read_as_in_a_class_of_a_regular_expression(
     assert characters_of(written) == characters_of(alphabet), "the written form is read back"
 
 
-@pytest.mark.parametrize("alphabet", ["", "z-a", "\n", "a\u2026", "\u2000-\u2030", "\ud800", "\x00-\x7f", "a-\uffff"])
+@pytest.mark.parametrize("alphabet", ["\u2000-\u2030", "\ud800", "\x00-\x7f", "a-\uffff"])
 def test_an_alphabet_that_cannot_be_is_refused(alphabet: str) -> None:
     with pytest.raises(ParameterError) as refused:
         characters_of(alphabet)
     assert refused.value.place == "alphabet"
 
 
-def test_discovery_has_one_version_for_all_equivalent_definitions() -> None:
-    metric = metric_of()
-    assert metric_of('length = 12, alphabet = "_.0-9a-z-"').version == metric.version
-    assert metric_of(f"{USUAL}, fold = false").version == metric.version
-    others = {
-        metric_of(f"{USUAL}, fold = true").version,
-        metric_of('alphabet = "a-z0-9._", length = 12').version,
-        metric_of('alphabet = "a-z0-9._-", length = 11').version,
-        metric_of(more="epsilon = 1.5").version,
-        metric_of(more="epsilon = 1.0\npermanent_epsilon = 2.0").version,
-        metric_of(more="epsilon = 1.0\nbuckets = 4096").version,
-    }
-    assert len(others | {metric.version}) == 7
-    assert isinstance(metric.mechanism, PrefixSketch)
-    assert metric.mechanism.levels[-1] == 12
-
-
 @pytest.mark.parametrize(
     ("answer", "text", "outside"),
     [
-        ("", "", False),
         ("a-b_c.0", "a-b_c.0", False),
         ("x" * 12, "x" * 12, False),
-        ("x" * 13, "x" * 11 + "\u2026", True),
         ("x" * 100_000, "x" * 11 + "\u2026", True),
         ("x" * 11 + "\u00eb!", "x" * 11 + "\u2026", True),
         ("x" * 10 + "\u00eb!x", "\u2026", True),
         ("Abc", "\u2026", True),
-        ("a b", "\u2026", True),
         ("\u2026", "\u2026", True),
-        ("a\x00", "\u2026", True),
-        ("\ud800", "\u2026", True),
         (3.5, "3.5", False),
-        (True, "true", False),
     ],
 )
 def test_text_is_spelled_or_cut_or_marked_as_outside(answer: object, text: str, outside: bool) -> None:
@@ -131,26 +107,16 @@ def test_no_object_raises_and_invalid_answers_are_the_overflow_symbol() -> None:
 @pytest.mark.parametrize(
     ("discover", "more", "message"),
     [
-        ("", "", "discover.length: missing"),
-        ("length = 12", "", "discover.alphabet: missing"),
         ('alphabet = "a-z", length = 12.5', "", "discover.length: 12.5 is not a whole number"),
-        ('alphabet = "a-z", length = 65', "", "discover.length: 65 is out of range"),
-        (
-            'alphabet = "\u4e00-\u4ef0", length = 64',
-            "",
-            "discover.length: 64 is too long for 241 characters; 33 at most",
-        ),
         ('alphabet = "\u4e00-\u4f00", length = 4', "", "discover.alphabet: 257 characters; at most 254"),
-        ('alphabet = "a-zA", length = 4, fold = true', "", "discover.fold: A to Z would count as a to z"),
-        (USUAL, 'candidates = ["a"]', "discover: cannot be given together with candidates"),
         (USUAL, "bits = 128", "bits: unknown"),
         (USUAL, "characters = 3", "characters: unknown"),
-        (USUAL, 'mechanism = "rappor"', "mechanism: rappor takes any string"),
         (USUAL, "buckets = 1000", "buckets: 1000 is not a power of two"),
         (USUAL, "buckets = 65536", ""),
     ],
 )
 def test_impossible_discoveries_are_refused_by_key(discover: str, more: str, message: str) -> None:
+    """Others are in tests/vectors/refused_metrics.json."""
     if not message:
         assert metric_of(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
         return
@@ -192,19 +158,13 @@ def test_lint_advises_a_discovery_on_capitals_and_the_least_findable_share(
 
 
 def test_mechanism_of_a_string_follows_from_its_parameters() -> None:
-    def mechanism(more: str) -> str:
-        metric = parse_metrics(f'[metrics.a]\ntype = "string"\n{more}')["a"]
-        assert isinstance(metric.question, StringQuestion)
-        return metric.mechanism.name
-
-    best = "projective-count-mean-sketch"
-    assert mechanism("epsilon = 1.0") == mechanism("epsilon = 1.0\npermanent_epsilon = 2.0") == best
-    assert mechanism("epsilon = 1.0\nbits = 64") == mechanism("f = 0.5\np = 0.5\nq = 0.75") == "rappor"
-    assert mechanism("epsilon = 1.0\nbuckets = 4096") == best
+    """tests/vectors/metrics.json has more."""
+    metrics = parse_metrics('[metrics]\na = {type = "string", epsilon = 1.0, bits = 64}')
+    assert metrics["a"].mechanism.name == "rappor"
     for more, refused in (
-        ("epsilon = 1.0\nbuckets = 4096\nbits = 64", f"bits: {best} has none"),
+        ("epsilon = 1.0\nbuckets = 4096\nbits = 64", "bits: projective-count-mean-sketch has none"),
         ("discover = 12\nepsilon = 1.0", r"discover: 12 is not a table such as \{alphabet"),
         ('mechanism = "prefix-sketch"\nepsilon = 1.0', "mechanism: prefix-sketch takes strings to discover"),
     ):
         with pytest.raises(ParameterError, match=refused):
-            mechanism(more)
+            parse_metrics(f'[metrics.a]\ntype = "string"\n{more}')

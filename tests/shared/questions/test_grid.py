@@ -72,19 +72,6 @@ def test_place_on_a_grid_never_falls_with_the_number(grid: Grid, first: float, s
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_numbers_at_or_beyond_an_end_of_a_grid_take_the_end_point(grid: Grid) -> None:
-    last = grid.points - 1
-    assert grid.answers.place(grid.low) == (0, 0, False)
-    assert grid.answers.place(grid.high) == (last, 0, False)
-    for far in (math.inf, 1.7976931348623157e308, math.nextafter(grid.high, math.inf)):
-        assert grid.answers.place(far) == (last, 0, True)
-    for far in (-math.inf, -1.7976931348623157e308, math.nextafter(grid.low, -math.inf)):
-        assert grid.answers.place(far) == (0, 0, True)
-    for near in (0.0, -0.0, 5e-324, -5e-324):
-        place(grid, near)
-
-
-@pytest.mark.parametrize("grid", GRIDS, ids=str)
 def test_grid_places_the_value_of_a_place_at_that_place(grid: Grid) -> None:
     last = grid.points - 1
     assert (grid.value(0), grid.value(last)) == (grid.low, grid.high)
@@ -109,17 +96,8 @@ def test_grids_are_compared_by_their_definition_and_can_be_pickled() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "log", "points", "place"),
     [
-        (1, 1, False, 3, "high"),
-        (0, 1, True, 3, "low"),
-        (math.nan, 1, False, 3, "low"),
         (0, math.nan, False, 3, "high"),
-        (0, math.inf, False, 3, "high"),
         (0, 10**400, False, 3, "high"),
-        (0, 2e300, False, 3, "high"),
-        (5e-324, 1, True, 3, "low"),
-        (0, 2**53 + 1, False, 3, "high"),
-        (True, 2, False, 3, "low"),
-        ("0", 1, False, 3, "low"),
         (0, 1, False, 1, "points"),
         (0, 1, False, 3.0, "points"),
         (0, 1, False, True, "points"),
@@ -128,6 +106,7 @@ def test_grids_are_compared_by_their_definition_and_can_be_pickled() -> None:
     ],
 )
 def test_impossible_grids_are_refused(low: float, high: float, log: bool, points: int, place: str) -> None:
+    """Others are in tests/vectors/refused_metrics.json."""
     with pytest.raises(ParameterError) as refused:
         Grid(low, high, log, points)
     assert refused.value.place == place

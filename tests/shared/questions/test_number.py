@@ -4,7 +4,6 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from contract.cases import NUMERIC, usual
@@ -27,22 +26,12 @@ TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
 ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        1.7,
-        Decimal("1.7"),
-        np.float32(1.7),
-        np.float16(1.7),
-        odd.SpitefulFloat(1.7),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_number_of_any_type_has_the_same_place(value: object) -> None:
-    encoded = ANSWERS.encode(value)
-    assert encoded[1:3] == (False, False)
-    assert isinstance(encoded.item, int)
-    assert encoded.item + (encoded.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
+def test_number_of_any_type_has_a_place_and_any_other_object_is_a_mistake_at_the_minimum() -> None:
+    """Which objects are numbers is tested in tests/shared/test_plain.py."""
+    for value, encoded in ((Decimal(2), (20, False, False, 0)), (-(10**400), (0, True, False, 0))):
+        assert ANSWERS.encode(value) == encoded
+    for other in (*(value for value in odd.NO_ANSWERS if not isinstance(value, Decimal)), math.nan, True, "1.7"):
+        assert ANSWERS.encode(other) == (0, True, True, 0), type_name(other)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.02, 3.456, 9.999, 10.0])
@@ -64,48 +53,14 @@ def test_rounding_an_answer_that_is_no_number_draws_no_byte() -> None:
     assert boolean.answers.encode(True).rounded(Script(b"")) == 1
 
 
-@pytest.mark.parametrize(
-    "value",
-    [2, np.int8(2), np.uint64(2), odd.Number.TWO, odd.SpitefulInt(2), Decimal(2)],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_whole_number_is_a_number(value: object) -> None:
-    assert ANSWERS.encode(value) == (20, False, False, 0)
-
-
-@pytest.mark.parametrize(
-    ("value", "point"),
-    [
-        *((value, 0) for value in (-1, -1e-300, -math.inf, -(10**400), Decimal("-1e-300"), Decimal("-Infinity"))),
-        *((value, 100) for value in (10.1, 11, math.inf, 10**400, Decimal("1e999"), Decimal("Infinity"))),
-    ],
-)
-def test_a_number_beyond_an_end_counts_as_that_end(value: object, point: int) -> None:
-    assert ANSWERS.encode(value) == (point, True, False, 0)
-    assert [ANSWERS.encode(end)[:3] for end in (-0.0, 10, Decimal(10))] == [
-        (0, False, False),
-        *[(100, False, False)] * 2,
-    ]
-
-
-def test_answer_that_is_no_number_is_a_mistake_and_counts_as_the_minimum() -> None:
-    numbers = {id(value) for value in odd.NO_ANSWERS if isinstance(value, Decimal)}
-    others = [value for value in odd.NO_ANSWERS if id(value) not in numbers]
-    nan = [math.nan, np.float64("nan"), Decimal("nan"), Decimal("snan")]
-    for value in [*others, *nan, True, False, np.True_, "1.7", "", b"1", odd.Theme.YES, odd.Spiteful("1"), Fraction(1)]:
-        assert ANSWERS.encode(value) == (0, True, True, 0), type_name(value)
-
-
 def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
     head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
     metric = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
     assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == metric.version
-    others = ["low = 0.5\nhigh = 61", "low = 0.25\nhigh = 60", "low = 0.5\nhigh = 60\nlog = true"]
     for unit in ("x" * 33, "s\n", "\x1b[2J", "\u202e"):
         with pytest.raises(ParameterError, match="unit: not a word"):
             NumberQuestion(0, 60, unit=unit)
-    versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
-    assert len(versions - {metric.version}) == 3
+
     assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
 
@@ -126,16 +81,8 @@ def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
         ),
         (DitheredResponse.calibrate(None, 0.5), "in 62 of 100 cases the report names that range, in 38 the other one"),
         (DitheredResponse.calibrate(None, 1.0, 2.0), "whose borders are chosen at random once for this device"),
-        (
-            DitheredResponse.calibrate(None, 1.0, 2.0),
-            "at most 2.72 times as sure of anything about your number, and 7.39 times after any number of reports of"
-            " one range",
-        ),
-        (
-            usual("discrete-laplace"),
-            "your number is moved at random before it is reported; anybody who sees it can become at most 2.72 times as"
-            " sure of anything about your number",
-        ),
+        (DitheredResponse.calibrate(None, 1.0, 2.0), ", and 7.39 times after any number of reports of one range"),
+        (usual("discrete-laplace"), "your number is moved at random before it is reported; anybody who sees it can"),
         (usual("discrete-gaussian"), "but for one report in 1,000,000"),
     ],
 )
@@ -192,14 +139,11 @@ def test_text_of_a_number_report_states_the_range_of_answers_it_covers(name: str
     ("question", "keys"),
     [
         (NumberQuestion(0.05, 60, True, "s"), []),
-        (NumberQuestion(0, 24, False, "h"), []),
-        (NumberQuestion(0, 24), ["unit"]),
         (NumberQuestion(0, 1, False, "s"), ["type"]),
         (NumberQuestion(3, 18, False, "windows"), ["type"]),
         (NumberQuestion(3, 19, False, "windows"), []),
         (NumberQuestion(1, 8, True, "GiB"), []),
         (NumberQuestion(0, 0.5, False, "s"), []),
-        (NumberQuestion(0.05, 60, False, "s"), ["log"]),
         (NumberQuestion(1, 100, False, "s"), []),
         (NumberQuestion(1, 101, False, "s"), ["log"]),
         (NumberQuestion(0, 1e9), ["unit", "log"]),

@@ -22,7 +22,6 @@ from dither_simulations.experiments.attacks.poisoning import (
     crafted_rows,
     most_supported,
     random_rows,
-    random_support,
 )
 from dither_simulations.experiments.attacks.series import SeriesAttack, majority
 from dither_simulations.experiments.attacks.set_poisoning import SelectionPoisoning, StringPoisoning
@@ -33,8 +32,6 @@ from simulations.lab import lab
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
 
-SLOW = pytest.mark.slow
-"""Cases left out of quick tests: values between those that stay, and special cases of them."""
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
@@ -72,21 +69,19 @@ def beyond(rows: Sequence[Row]) -> list[Row]:
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
-    assert not beyond(sweep(SeriesAttack("averaging", closed, (9,), devices=60, repeats=1)))
-    assert not beyond(sweep(SeriesAttack("linkage", MEMOIZED, (5,), devices=60, repeats=1)))
-    assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=40, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("averaging", closed, (9,), devices=40, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("linkage", MEMOIZED, (5,), devices=30, repeats=1)))
+    assert not beyond(sweep(SeriesAttack("change", MEMOIZED, (5,), devices=30, repeats=1)))
 
 
-def test_wide_permanent_rows_link_a_device_and_fresh_rows_do_not() -> None:
+def test_wide_permanent_rows_link_a_device_and_show_that_its_value_changed_and_fresh_rows_do_not_link() -> None:
     fresh, lasting = sweep(SeriesAttack("linkage", ("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
     assert fresh["bound"] == 1 / 60
-    assert lasting["success"] > 0.9
-
-
-def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(SeriesAttack("change", ("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
-    assert row["success"] > 0.9
+    changed = [
+        row for row in sweep(SeriesAttack("change", ("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]
+    ]
+    assert all(row["success"] > 0.9 for row in (lasting, *changed))
 
 
 def law_of(draw: Bits | Subsets, marks: set[int]) -> list[float]:
@@ -149,20 +144,16 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
 
 
 @pytest.mark.parametrize("name", LISTED)
-@pytest.mark.parametrize("targets", [pytest.param(1, marks=SLOW), 3])
-def test_forged_reports_raise_estimates_as_theory_says(name: str, targets: int) -> None:
-    """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
-    rows = sweep(SharePoisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
+def test_forged_reports_raise_estimates_as_theory_says(name: str) -> None:
+    """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 21 tests."""
+    rows = sweep(SharePoisoning((name,), (0.1,), size=24, users=600, targets=3, repeats=30, seed=4))
     for row in rows:
         assert row["gain_se"] is not None
         assert abs(row["gain"] - row["theory"]) <= 9 * row["gain_se"] + 1e-12, row["attack"]
     assert max(rows, key=lambda row: row["theory"])["attack"] == "crafted-report"
 
 
-@pytest.mark.parametrize(
-    ("targets", "epsilon"),
-    [(1, 2.0), pytest.param(1, 0.3, marks=SLOW), pytest.param(5, 2.0, marks=SLOW), (5, 0.3)],
-)
+@pytest.mark.parametrize(("targets", "epsilon"), [(1, 2.0), (5, 0.3)])
 @pytest.mark.parametrize("name", SET_MECHANISMS)
 def test_forged_reports_raise_items_as_theory_says(name: str, targets: int, epsilon: float) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
@@ -196,18 +187,6 @@ def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_
         assert len(cells) == max(honest, len(targets)), "it looks like an honest report"
 
 
-@pytest.mark.parametrize("name", LISTED)
-def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
-    """The counts are Bin(1000, ·), within six standard deviations."""
-    mechanism = named(name, 16, 1.0)
-    width = mechanism.row_bytes
-    rows = random_rows(mechanism, 1000, np.random.default_rng(3))
-    reports = [Report.decode(rows[at : at + width], mechanism) for at in range(0, len(rows), width)]
-    hits = sum(not set(report.cells(mechanism)).isdisjoint(mechanism.marked(5, report.cohort)) for report in reports)
-    chance = random_support(mechanism)
-    assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
-
-
 def test_only_with_a_limit_is_privset_attacked() -> None:
     few = ("--type", "selection", "--repeats", "2", "--share", "0.1", "-n", "500", "--json")
     for more, attacked in (
@@ -219,35 +198,28 @@ def test_only_with_a_limit_is_privset_attacked() -> None:
 
 
 def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score() -> None:
-    """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in four rows."""
-    for epsilon, shift in ((0.5, 0.025), (1, 0.016), (2, 0.010), (4, 0.0065)):
-        plan = NumberPoisoning(
-            ("dithered-response",), (0.01,), ("crafted-report",), epsilon=epsilon, users=10**5, repeats=30
-        )
+    """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in two rows."""
+    attacks: tuple[Attack, ...] = ("crafted-report",)
+    for epsilon, shift in ((0.5, 0.025), (4, 0.0065)):
+        plan = NumberPoisoning(("dithered-response",), (0.01,), attacks, epsilon=epsilon, users=10**5, repeats=30)
         (row,) = sweep(plan)
         assert row["theory"] == pytest.approx(shift, rel=0.03), epsilon
         assert row["gain_se"] is not None
         assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"] + 1e-5, epsilon
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW if name == "discrete-gaussian" else ()) for name in NUMERIC]
-)
+@pytest.mark.parametrize("name", ["dithered-response", "exponential"])
 def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) -> None:
-    """Ten standard errors, likewise, in ten rows; a lie moves it by its share times how far the end is away."""
+    """Ten standard errors, likewise, in four rows; a lie moves it by its share times how far the end is away."""
     attacks: tuple[Attack, ...] = ("random-report", "crafted-input")
     rows = sweep(NumberPoisoning((name,), (0.05,), attacks, epsilon=2, users=20_000, repeats=30, seed=2))
     assert [row["theory"] for row in rows] == pytest.approx([0.0, 0.025], rel=1e-2, abs=1e-9)
     for row in rows:
         assert row["gain_se"] is not None
         assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"]
-    assert {row["mechanism"] for row in rows} == {name}
 
 
-@pytest.mark.parametrize(
-    "question",
-    [pytest.param(None, id="list"), pytest.param(DiscoveryQuestion("a-d", 4), id="discovery", marks=SLOW)],
-)
+@pytest.mark.parametrize("question", [None, pytest.param(DiscoveryQuestion("a-d", 4), marks=pytest.mark.slow)])
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
     """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 

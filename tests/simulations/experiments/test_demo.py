@@ -56,13 +56,6 @@ def test_odd_answers_are_counted_despite_do_not_track_and_leave_no_file(
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.slow  # starts two collectors; each is of another run
-@pytest.mark.usefixtures("_forked_collectors")
-def test_second_run_counts_only_its_own_reports(tmp_path: Path) -> None:
-    for _ in range(2):
-        assert ", 2 reports)" in demo("--devices", "2", "--out", tmp_path).stdout
-
-
 @pytest.mark.usefixtures("_forked_collectors")
 def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
     broken = tmp_path / "metrics.toml"

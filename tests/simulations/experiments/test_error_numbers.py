@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 from scipy import stats
 
 from dither_server.estimation.numeric.estimate import Quantile
-from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_simulations.choices import Law, Spread
 from dither_simulations.experiments.error.numbers import (
     NumberAccuracy,
     _ranked,
@@ -25,14 +22,11 @@ from dither_simulations.experiments.error.numbers import (
     spread_in,
 )
 from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.sweeps import Row, sweep
+from dither_simulations.sweeps import sweep
 from dither_simulations.users.numbers import NumberDistribution
-from dither_simulations.users.populations import Floats
 from simulations.lab import lab
 
-PLAN = NumberAccuracy(
-    names=("dithered-response",), epsilons=(1.0, 4.0), users=(2_000,), source=NumberDistribution("beta"), repeats=3
-)
+PLAN = NumberAccuracy(names=NUMERIC, epsilons=(1.0, 4.0), users=(2_000,), source=NumberDistribution("beta"), repeats=1)
 SMALL = ("--mechanism", "dithered-response", "--epsilon", "1", "--repeats", "2", "-n", "1000")
 
 
@@ -40,7 +34,7 @@ run = partial(lab, "error --type number")
 
 
 def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
-    rows = sweep(replace(PLAN, names=NUMERIC, repeats=1))
+    rows = sweep(PLAN)
     assert [(row["asked"], row["epsilon"], row["what"]) for row in rows] == [
         *product(NUMERIC, (1.0, 4.0), ("mean", "distribution", "p50", "p95"))
     ]
@@ -49,17 +43,6 @@ def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
         # only the dithered response has raw shares below a point
         assert (row["mse"] is None) == (row["what"] == "distribution" and "dithered" not in row["asked"])
     assert (rows[0]["mse_bound"] or 0) <= (rows[0]["mse_theory"] or 0) < 1.1 * (rows[0]["mse_bound"] or 0)
-
-
-def test_errors_fall_with_epsilon_and_with_users() -> None:
-    """Over ten trials errors fall by a factor of 20 and more in theory: 1,000 times the users, and ε from 1 to 4."""
-    few, many = (
-        sweep(replace(PLAN, epsilons=(1.0,), repeats=10)),
-        sweep(replace(PLAN, epsilons=(4.0,), users=(2_000_000,), repeats=10)),
-    )
-    for one, other in zip(few, many, strict=True):
-        assert other["error"] < one["error"] / 3, one["what"]
-        assert other["width"] < one["width"] / 2, one["what"]
 
 
 def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
@@ -79,49 +62,22 @@ def test_devices_can_be_run_one_by_one_and_remember() -> None:
     assert (row["law"], row["points"]) == ("device", 33)
 
 
-def scored(
-    mechanism: NumericMechanism, shares: Floats, users: int, seed: int, repeats: int, law: Law = "joint"
-) -> list[list[Row]]:
-    seeds = np.random.SeedSequence(seed).spawn(repeats)
-    return [run_number_trial(mechanism, shares, users, each, law=law) for each in seeds]
+def test_errors_and_intervals_of_numbers_are_those_of_theory() -> None:
+    """Of 60 trials fewer than 41 intervals contain the mean with probability below 1e-9; those of quantiles are wider.
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == "discrete-gaussian" else ()) for name in NUMERIC]
-)
-def test_the_mean_errs_as_theory_says(name: str) -> None:
-    """Seven standard errors: at 50 repeats Student's t is farther out with probability below 7e-9.
-
-    Slow is the law of Gaussian noise, which takes seconds to be computed exactly.
+    Seven standard errors: at 60 repeats Student's t is farther out with probability below 3e-9. Shares below a point
+    have a twentieth more, for phases that few devices happen to have.
     """
-    mechanism = named_numeric(name, 2.0)
-    shares = NumberDistribution("lognormal").shares(mechanism.size)
-    errors = [scores[0]["mse"] or 0.0 for scores in scored(mechanism, shares, 3_000, 7, 50)]
-    theory, _ = expected_numbers(mechanism, shares, 3_000, 0.95)
-    assert abs(np.mean(errors) - theory) < 7 * stats.sem(errors)
-
-
-@pytest.mark.parametrize(("law", "users"), [("joint", 100_000), ("device", 1_500)])
-def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
-    """Six standard errors at 60 repeats (1.3e-7), and a twentieth for phases that few devices happen to have."""
-    mechanism = named_numeric("dithered-response", 1.0)
+    assert stats.binom.cdf(40, 60, 0.95) < 1e-9
+    mechanism, users = named_numeric("dithered-response", 1.0), 10_000
     shares = NumberDistribution("spikes").shares(mechanism.size)
-    errors = [scores[1]["mse"] or 0.0 for scores in scored(mechanism, shares, users, 3, 60, law)]
-    theory = cut_mse(mechanism, shares, users)
-    assert theory is not None
-    assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors) + theory / 20
-
-
-@pytest.mark.parametrize("kind", ["zero-inflated", "spikes"])
-def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> None:
-    """Fewer than 97 of 120 intervals contain the mean with probability below 1e-7; those of quantiles are wider."""
-    assert stats.binom.cdf(96, 120, 0.95) < 1e-7
-    mechanism = named_numeric("dithered-response", 1.0)
-    outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
-    mean, distribution, median, high = (
-        np.array([scores[what]["coverage"] for scores in outcomes]) for what in range(4)
-    )
-    assert min(mean.sum(), median.sum(), high.sum()) >= 97
+    trials = [run_number_trial(mechanism, shares, users, seed) for seed in np.random.SeedSequence(5).spawn(60)]
+    theories = expected_numbers(mechanism, shares, users, 0.95)[0], cut_mse(mechanism, shares, users) or 0.0
+    for what, theory in enumerate(theories):
+        errors = [scores[what]["mse"] or 0.0 for scores in trials]
+        assert abs(np.mean(errors) - theory) < 7 * stats.sem(errors) + what * theory / 20
+    mean, distribution, median, high = (np.array([scores[what]["coverage"] for scores in trials]) for what in range(4))
+    assert min(mean.sum(), median.sum(), high.sum()) >= 41
     assert distribution.mean() > 0.95
 
 
@@ -138,28 +94,16 @@ def test_a_quantile_is_off_in_value_and_in_rank(point: int, rank: float) -> None
 EVEN = np.array([0.5, *[1.0] * 63, 0.5]) / 64
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "average"),
-    [(0.5, 16.00), (1, 3.886), (4, 0.105)],
-)
+@pytest.mark.parametrize(("epsilon", "average"), [(1, 3.886), (4, 0.105)])
 def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, average: float) -> None:
     """The published values are on [-1, 1], for 41 to 81 answers and 161 to 221 scores, to three digits."""
     assert 4 * least_variance(epsilon, EVEN) == pytest.approx(average, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name != "discrete-gaussian"])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
+def test_no_mechanism_is_better_than_the_least_variance(name: str) -> None:
     """The tolerance of one in a thousand is for the size of the linear program."""
-    mechanism = named_numeric(name, epsilon)
-    assert float(mechanism.average_mean_variance) > 0.999 * least_variance(epsilon, EVEN)
-
-
-@pytest.mark.parametrize("point", [0, 20, 32])
-def test_least_variance_of_one_shared_answer_is_at_most_the_worst(point: int) -> None:
-    """The worst is 3.991 on [-1, 1]. It is not 0, because the mechanism must be unbiased for other answers, too."""
-    alone = np.eye(1, 65, point)[0]
-    assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
+    assert float(named_numeric(name, 4.0).average_mean_variance) > 0.999 * least_variance(4.0, EVEN)
 
 
 def test_expected_error_of_the_mean_includes_noise_and_sampling() -> None:

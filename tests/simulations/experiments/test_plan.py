@@ -16,7 +16,7 @@ from dither_server.analysis.shuffling.amplified import amplified, keeps, local_e
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.planning import half_width, planned_scores, reach, users_for, worst_share
-from dither_shared import OptimizedUnary, ParameterError, PrivSet, RandomizedResponse, parse_metrics
+from dither_shared import OptimizedUnary, PrivSet, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION
 from dither_simulations.experiments.plan.planner import RelayPlan
@@ -60,8 +60,7 @@ def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
     assert shares(4, 4.0, users=100, error=0.03).least() is None
 
 
-@pytest.mark.parametrize("share", [None, 0.02, 0.6])
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("share", "confidence"), [(None, 0.95), (0.02, 0.5), (0.6, 0.999)])
 def test_the_interval_reaches_no_further_than_planned(share: float | None, confidence: float) -> None:
     """By enumeration, the promised part of surveys has the truth within the error, and an interval as narrow."""
     for mechanism in (RandomizedResponse.calibrate(2, 3.0), OptimizedUnary.calibrate(8, 1.0)):
@@ -77,7 +76,7 @@ def test_the_interval_reaches_no_further_than_planned(share: float | None, confi
 
 
 def test_users_needed_give_the_error_that_was_wanted() -> None:
-    plan = shares(100, error=0.02)
+    plan = shares(20, error=0.02)
     enough = replace(plan, users=needed(plan))
     row = chosen(enough)
     assert row["margin"] == pytest.approx(0.02, rel=1e-3)
@@ -86,27 +85,20 @@ def test_users_needed_give_the_error_that_was_wanted() -> None:
 
 
 def test_candidates_are_those_of_the_choice_best_first() -> None:
-    rows = shares(1000, budget=16).rows()
-    best = choose(1000, 1.0, budget=16).name
-    assert rows[0]["mechanism"] == chosen(shares(1000, budget=16))["mechanism"] == best
-    assert rows[0]["fits"]
-    assert not rows[1]["fits"]
-    others = [candidate.name for candidate in candidates(1000, 1.0) if candidate.name != best]
-    assert [row["mechanism"] for row in rows[1:]] == others
+    rows = shares(200, budget=3).rows()
+    best = choose(200, 1.0, budget=3).name
+    others = [candidate.name for candidate in candidates(200, 1.0) if candidate.name != best]
+    assert [row["mechanism"] for row in rows] == [best, *others]
+    assert [(row["fits"], row["chosen"]) for row in rows[:2]] == [(True, True), (False, False)]
 
 
-def test_a_permanent_part_bounds_the_loss_and_its_limit_is_said() -> None:
-    plan = shares(50, permanent_epsilon=2.0)
-    for row in plan.rows():
+def test_losses_add_up_unless_a_permanent_part_whose_limit_is_said_bounds_them() -> None:
+    lasting, fresh = shares(10, permanent_epsilon=2.0), shares(10, 0.5, days=100)
+    for row in lasting.rows():
         assert row["epsilon"] <= row["epsilon_days"] <= row["epsilon_forever"] <= 2.0
-    assert MEMOISATION in plan.explain(plan.rows())
-    assert MEMOISATION not in shares(50).explain(shares(50).rows())
-
-
-def test_without_one_every_report_adds_up() -> None:
-    row = chosen(shares(50, 0.5, days=100))
-    assert row["epsilon_forever"] is None
-    assert row["epsilon_days"] == pytest.approx(100 * row["epsilon"])
+    row = chosen(fresh)
+    assert (row["epsilon_forever"], row["epsilon_days"]) == (None, pytest.approx(100 * row["epsilon"]))
+    assert [MEMOISATION in plan.explain(plan.rows()) for plan in (lasting, fresh)] == [True, False]
 
 
 def test_the_share_that_is_planned_for_is_named() -> None:
@@ -119,44 +111,28 @@ def test_the_share_that_is_planned_for_is_named() -> None:
     assert run("--type", "number", "--share", "0.3").exit_code == 2
 
 
-def test_the_table_fits_a_terminal_and_names_each_candidate() -> None:
-    result = run("-k", "1000", "--epsilon", "1", "--permanent-epsilon", "2", "-n", "1e9")
-    table = [line for line in result.stdout.splitlines() if "risk/optimum" in line or "optimized-unary" in line]
-    assert len(table) == 2
-    assert all(len(line) <= 120 for line in table)
-    assert "in 100" in result.stdout  # the odds, in words
-
-
 def test_without_an_epsilon_candidates_are_weighed_and_the_least_that_will_do_is_found() -> None:
-    result = run("-k", "100", "-n", "200000", "--days", "7", "--json")
-    rows = json.loads(result.stdout)
+    few = ("-k", "20", "-n", "200000", "--days", "7")
+    rows = json.loads(run(*few, "--json").stdout)
     assert [row["asked"] for row in rows] == [0.25, 0.5, 1, 2, 4]
     assert [row["epsilon_days"] for row in rows] == pytest.approx([1.75, 3.5, 7, 14, 28])
     assert all(row["chosen"] for row in rows)
-    text = run("-k", "100", "-n", "200000", "--days", "7").stdout
+    text = run(*few).stdout
     assert "Yes: with 200,000 users ε = " in text
     assert text.count("to a person") == 5
 
 
-@pytest.mark.parametrize("permanent", [None, 2.0])
-def test_the_least_epsilon_is_the_least(permanent: float | None) -> None:
-    plan = shares(100, permanent_epsilon=permanent, users=200_000)
+def test_the_least_epsilon_is_the_least() -> None:
+    plan = shares(20, permanent_epsilon=2.0, users=200_000)
     least = plan.least()
     assert least is not None
     assert [chosen(replace(plan, epsilons=(each,)))["reached"] for each in (least, 0.98 * least)] == [True, False]
 
 
 def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
-    assert shares(100).least() is None
-    assert shares(100, users=5).least() is None
-    assert "No: 5 users are not enough at any ε of a report up to 8." in run("-k", "100", "-n", "5").stdout
-    assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
-
-
-def test_plan_refuses_impossible_errors_and_confidences() -> None:
-    for wrong in ({"error": 1.5}, {"confidence": 0.0}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            shares(16, **wrong)
+    assert shares(20).least() is None
+    assert "No: 5 users are not enough at any ε of a report up to 8." in run("-k", "20", "-n", "5").stdout
+    assert "No: " in run("-k", "20", "-n", "5000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
 
 
 def test_plan_allows_for_intervals_that_are_wider_by_chance() -> None:
@@ -245,34 +221,28 @@ mixed = partial(lab, "plan --relay")
 
 
 def test_the_batch_reaches_the_aim_keeps_its_epsilon_and_one_report_less_does_not() -> None:
-    plan = SharePlanner(size=10, epsilons=(1.0,), error=0.03, days=13)
+    plan = SharePlanner(size=4, epsilons=(1.0,), error=0.05, days=13)
     (row,) = RelayPlan(plan, 1e-6).rows()
     least, local = row["least"], row["local"]
-    mechanism = choose(10, local)
+    mechanism = choose(4, local)
     assert keeps(mechanism, 1.0, least, 1e-6)
-    assert plan.margin(mechanism, np.array([least]))[0] <= 0.03
-    below = local_epsilon(partial(choose, 10), 1.0, least - 1, 1e-6)[1]
-    assert plan.margin(below, np.array([least - 1]))[0] > 0.03
-    assert (least, row["users_local"]) == (1607, 15_372)  # a tenth of the people, at the same ε of a batch
+    assert plan.margin(mechanism, np.array([least]))[0] <= 0.05
+    below = local_epsilon(partial(choose, 4), 1.0, least - 1, 1e-6)[1]
+    assert plan.margin(below, np.array([least - 1]))[0] > 0.05
+    assert least < row["users_local"] / 5  # at the same ε of a batch
     together = amplified(mechanism, least, 1e-6).after(13)
     assert (row["epsilon_days"], row["delta_days"]) == together
     assert together[0] < amplified(mechanism, least, 1e-6, own=13).best / 2  # as when they could share a batch
 
 
 def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_takes() -> None:
-    shown = mixed("-k", "3", "--epsilon", "0.5", "--error", "0.1", "-n", "100")
+    shown = mixed("-k", "2", "--epsilon", "0.5", "--error", "0.2", "-n", "100")
     assert shown.exit_code == 0, shown.output
     lines = [line.strip() for line in shown.stdout.splitlines() if line.startswith(("  epsilon = ", "  mixed = "))]
-    metrics = parse_metrics("\n".join(['[metrics.x]\ntype = "choice"\nvalues = ["a", "b"]', *lines]))
+    metrics = parse_metrics("\n".join(['[metrics.x]\ntype = "choice"\nvalues = ["a"]', *lines]))
     require_mixed(metrics.values())
     assert metrics["x"].mixed is not None
     assert "100 users in each period never fill a batch" in shown.stdout
     assert 'or once (period = "once": full after ' in shown.stdout
-    full = mixed("-k", "3", "--epsilon", "0.5", "--error", "0.1", "-n", "100000").stdout
+    full = mixed("-k", "2", "--epsilon", "0.5", "--error", "0.2", "-n", "100000").stdout
     assert "100,000 users in each period fill a batch each period." in full
-
-
-def test_batches_of_number_reports_are_planned() -> None:
-    (row,) = json.loads(mixed("--type", "number", "--epsilon", "1", "--error", "0.05", "--json").stdout)
-    assert row["least"] < row["users_local"] / 3
-    assert row["local"] > 1

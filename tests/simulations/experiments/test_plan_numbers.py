@@ -25,14 +25,14 @@ def number(epsilon: float = 1.0, **more: Any) -> NumberPlanner:
     return NumberPlanner(epsilons=(epsilon,), **more)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4])
+@pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_users_needed_of_a_mean_are_those_of_the_worst_variance(epsilon: float) -> None:
     """The mean's interval may be wider by chance in one of ten surveys that miss: its error has nine tenths of 5%."""
     mechanism = named_numeric("dithered-response", epsilon)
     law, points = law_of(mechanism), np.linspace(0, 1, mechanism.size)
     worst = 0.0
     variances = np.array([float(mechanism.mean_variance(point)) for point in range(mechanism.size)])
-    for seed in range(200):
+    for seed in range(50):
         shares = np.random.default_rng(seed).dirichlet(np.full(mechanism.size, 0.02))
         worst = max(worst, float(shares @ (variances + points**2) - (shares @ points) ** 2))
     needed = number().needed(mechanism) or 0
@@ -40,19 +40,17 @@ def test_users_needed_of_a_mean_are_those_of_the_worst_variance(epsilon: float) 
     assert least <= needed <= 1.01 * most
 
 
-@pytest.mark.parametrize(("epsilon", "rank", "error"), [(1.0, 0.5, 0.08), (3.0, 0.95, 0.03)])
-def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned(epsilon: float, rank: float, error: float) -> None:
+def test_the_printed_interval_of_a_quantile_is_as_narrow_as_planned() -> None:
     """This holds in 95 of 100 surveys: P[Bin(40, 0.95) < 29] = 4e-7. A third of the users are too few."""
-    plan = number(epsilon, rank=rank, error=error)
-    (mechanism,) = plan.mechanisms(epsilon)
+    rank, error = 0.95, 0.03
+    plan = number(3.0, rank=rank, error=error)
+    (mechanism,) = plan.mechanisms(3.0)
     users, law, last = plan.needed(mechanism) or 0, law_of(mechanism), mechanism.size - 1
     scale = Scale(0.0, 1.0, False, "", last)
-    kept = [0, 0]
+    kept, shares = [0, 0], NumberDistribution("uniform").shares(mechanism.size)
     for seed in range(40):
         for few, people in enumerate((users, users // 3)):
-            drawn = np.random.default_rng(seed).multinomial(
-                people, NumberDistribution("uniform").shares(mechanism.size)
-            )
+            drawn = np.random.default_rng(seed).multinomial(people, shares)
             tally = sample_tally(mechanism, Population(numbered(mechanism.size), drawn), np.random.default_rng(seed))
             printed = scale.quantile(estimate_number(law, tally).quantiles((rank,))[0], people)
             kept[few] += rank - error <= printed["low"] and printed["high"] <= rank + error
@@ -66,10 +64,8 @@ def test_a_quantile_is_no_better_known_than_to_a_step_of_the_grid() -> None:
 
 
 def test_plan_shows_each_epsilon_with_both_kinds_of_steps() -> None:
-    rows = json.loads(run("--epsilon", "1,2", "-n", "50000", "--json").stdout)
+    rows = json.loads(run("--epsilon", "2", "-n", "50000", "--json").stdout)
     assert [(row["asked"], row["mechanism"], row["steps"]) for row in rows] == [
-        (1, "dithered-response", 2),
-        (1, "dithered-response-mean", 1),
         (2, "dithered-response", 3),
         (2, "dithered-response-mean", 2),
     ]

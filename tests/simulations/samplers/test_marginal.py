@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from dither_server.estimation.estimate import estimate
-from dither_shared import MECHANISMS, ParameterError, Rappor
+from dither_shared import MECHANISMS, ParameterError
 from dither_simulations.experiments.error.shares import MOST_DRAWS, affordable_law
-from dither_simulations.mechanism_by_name import CLOSED, NAMES, NUMERIC, named
+from dither_simulations.mechanism_by_name import CLOSED, named
 from dither_simulations.samplers import Marginal, has_marginal, joint_draws, sample_support
 from dither_simulations.users.populations import Population, numbered, zipf
 
@@ -35,10 +35,9 @@ def test_each_support_follows_its_two_binomials(name: str) -> None:
         assert stats.chi2.sf(statistic, int(often.sum()) - 1) > ERROR_PROBABILITY
 
 
-@pytest.mark.parametrize("name", CLOSED)
-def test_marginal_tally_is_estimated_as_the_mechanisms_tally(name: str) -> None:
+def test_marginal_tally_is_estimated_as_the_mechanisms_tally() -> None:
     """Seven standard errors over 64 values: wrong below 2e-10."""
-    mechanism = MECHANISMS[name].calibrate(64, 2.0)
+    mechanism = MECHANISMS["bit-flip"].calibrate(64, 2.0)
     population = Population.spread(numbered(64), zipf(64, 1.1), 10**9)
     alone = Marginal(whole=mechanism)
     tally = sample_support(mechanism, population, np.random.default_rng(6))
@@ -49,14 +48,14 @@ def test_marginal_tally_is_estimated_as_the_mechanisms_tally(name: str) -> None:
 
 
 def test_hashed_strings_and_numbers_have_no_marginal_law() -> None:
-    for mechanism in (Rappor.calibrate(None, 1.0), *(named(name, 0, 2.0) for name in NUMERIC)):
-        assert not has_marginal(mechanism), mechanism.name
+    for name in ("rappor", "exponential"):
+        assert not has_marginal(named(name, 0, 2.0)), name
 
 
 def test_the_joint_law_is_drawn_where_it_is_affordable() -> None:
     small = Population.spread(numbered(128), zipf(128, 1.1), 10**8)
     large = Population.spread(numbered(16384), zipf(16384, 1.1), 10**8)
-    assert {affordable_law(named(name, 128, 1.0), small) for name in NAMES[1:]} == {"joint"}
+    assert {affordable_law(named(name, 128, 1.0), small) for name in ("bit-flip", "subset-selection")} == {"joint"}
     assert affordable_law(named("hadamard-response", 16384, 1.0), large) == "joint"
     assert affordable_law(named("subset-selection", 16384, 1.0), large) == "marginal"
     assert joint_draws(named("bit-flip", 16384, 1.0), large) > MOST_DRAWS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.numeric.tabulated import law_of
-from dither_shared import DiscreteGaussian, DitheredResponse
+from dither_shared import DitheredResponse
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.mechanism_by_name import NUMERIC, named_numeric
 from dither_simulations.samplers import sample_tally
@@ -14,7 +14,7 @@ from dither_simulations.samplers.numeric import _conditional
 from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {
-    **{f"{name} {epsilon:g}": named_numeric(name, epsilon) for name in NUMERIC for epsilon in (0.5, 4.0)},
+    **{name: named_numeric(name, 4.0) for name in NUMERIC},
     "permanent": named_numeric("dithered-response", 1.0, 2.0),
     "many steps": DitheredResponse.calibrate(None, 10.0, steps=1023, resolution=2),
     "many phases": DitheredResponse.calibrate(None, 1.0, resolution=256),
@@ -30,7 +30,7 @@ def lopsided(mechanism: NumericMechanism, users: int) -> Population:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_mean_score_is_where_theory_puts_it_at_any_scale(name: str) -> None:
-    """Six and a half standard deviations: a normal variable is farther out below 1e-10; 26 times of many users."""
+    """Six and a half standard deviations: a normal variable is farther out below 1e-10; 16 times of many users."""
     mechanism = MECHANISMS[name]
     held = np.flatnonzero(lopsided(mechanism, 10**9).counts).tolist()
     variances = {point: float(mechanism.mean_variance(point)) for point in held}
@@ -51,16 +51,3 @@ def test_conditional_probabilities_of_rare_values_are_exact_at_both_ends() -> No
     assert _conditional((tail, 1 - 2 * tail, tail)) == [2.0**-64, 1.0, 1.0]
     law = (Fraction(1, 2), Fraction(1, 2) - 3 * tail, tail, 2 * tail)
     assert _conditional(law) == pytest.approx([1 / 2, 1 - 6 * 2**-64, 1 / 3, 1.0], rel=1e-15)
-
-
-def test_the_noise_of_the_gaussian_mechanism_is_symmetric_into_its_tails() -> None:
-    """Beyond six deviations 2 in 10^9: of 10^12 about 1,000 on either side, within seven standard deviations."""
-    mechanism = DiscreteGaussian(size=2, deviation=Fraction(8), loss=Fraction(1))
-    people = Population(numbered(2), np.array([10**12, 0]))
-    counts = sample_tally(mechanism, people, np.random.default_rng(1)).counts[0]
-    law = np.array([float(chance) for chance in mechanism.cell_law(0)])
-    middle = mechanism.marked(0)[0]
-    for far in (slice(0, middle - 48), slice(middle + 49, None)):
-        expected = 1e12 * law[far].sum()
-        assert 500 < expected < 5_000
-        assert abs(counts[far].sum() - expected) < 7 * expected**0.5

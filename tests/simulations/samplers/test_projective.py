@@ -15,7 +15,7 @@ USERS = 3_000
 
 
 @pytest.mark.parametrize("draw", [owned_points, points_by_user])
-@pytest.mark.parametrize(("order", "length"), [(2, 2), (2, 5), (3, 3), (4, 3), (5, 2), (8, 2), (9, 2), (9, 3), (27, 2)])
+@pytest.mark.parametrize(("order", "length"), [(2, 5), (3, 3), (4, 3), (5, 2), (9, 3), (27, 2)])
 def test_a_value_draws_the_points_of_its_hyperplane_alike(
     draw: Callable[[Points, np.ndarray, np.random.Generator], np.ndarray], order: int, length: int
 ) -> None:
@@ -37,7 +37,7 @@ def test_more_users_than_draw_at_once_are_all_there() -> None:
     assert not points_by_user(points, 0 * users, np.random.default_rng(0)).any()
 
 
-@pytest.mark.parametrize(("order", "length"), [(2, 4), (3, 3), (4, 2), (4, 3), (5, 2), (8, 2), (9, 2)])
+@pytest.mark.parametrize(("order", "length"), [(2, 4), (3, 3), (4, 3), (5, 2), (9, 2)])
 def test_every_equation_has_its_solutions_and_each_as_often(order: int, length: int) -> None:
     """Chi-square at 1e-9 for each of at most 260 equations: wrong together below 3e-7. A lane is an equation."""
     space = field(order)

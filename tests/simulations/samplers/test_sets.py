@@ -11,9 +11,8 @@ import pytest
 
 from dither_shared import Mechanism, ParameterError, PrivSet, RandomizedResponse, SetResponse
 from dither_simulations.samplers.sets import sample_sets
-from dither_simulations.users.populations import Population, set_label
 from dither_simulations.users.sets import IndependentSets, SetLaw, SetList, drawn_sets
-from simulations.laws import DRAWS, Cells, assert_follows, law_of_all, law_of_one
+from simulations.laws import DRAWS, Cells, assert_follows, convolved, law_of_one
 
 MECHANISMS: dict[str, Mechanism] = {
     "set-response": SetResponse(size=3, window=1, truth=Fraction(3, 4)),
@@ -52,13 +51,8 @@ def test_the_sampler_follows_the_law_of_all_sets(name: str, people: str, draws: 
     for item, chance in of_sets(LAWS[people], 3).items():
         for cells, probability in law_of_one(mechanism, item).items() if chance else ():
             one[cells] = one.get(cells, 0.0) + chance * probability
-    two: dict[Cells, float] = {}
-    for first, p in one.items():
-        for second, q in one.items():
-            cells = tuple(x + y for x, y in zip(first, second, strict=True))
-            two[cells] = two.get(cells, 0.0) + p * q
     rng = np.random.default_rng(7)
-    assert_follows((sample_sets(mechanism, LAWS[people], 2, rng) for _ in range(draws)), two)
+    assert_follows((sample_sets(mechanism, LAWS[people], 2, rng) for _ in range(draws)), convolved(one, one))
 
 
 @pytest.mark.parametrize("size", [16, 64])
@@ -76,16 +70,6 @@ def test_counts_are_where_their_law_puts_them_at_any_scale(size: int, users: int
             seen = sum(int(tally.counts[c, list(some)].sum()) for c, some in enumerate(cells) if some)
             expected = share * users * (q + (p - q) * people.shares[item])
             assert abs(seen - expected) < 6 * np.sqrt(users / 4) + 1
-
-
-@pytest.mark.parametrize("draws", DRAWS)
-def test_a_given_population_is_drawn_as_its_sets_are(draws: int) -> None:
-    """If all weight is on one set, only the reports are drawn at random."""
-    mechanism = MECHANISMS["privset-of-two"]
-    rng = np.random.default_rng(11)
-    everyone = SetList.of([0b101], 3, np.ones(1))
-    law = law_of_all(mechanism, Population((set_label(0b101),), np.array([3])))
-    assert_follows((sample_sets(mechanism, everyone, 3, rng) for _ in range(draws)), law)
 
 
 def test_drawn_sets_keep_to_the_limit_and_to_the_shares() -> None:

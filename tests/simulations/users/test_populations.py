@@ -31,10 +31,8 @@ def write(folder: Path, text: str, name: str = "people.csv") -> Path:
     return path
 
 
-@pytest.mark.parametrize("users", [0, 1, 7, 1000, 10**12, MAX_USERS])
-@pytest.mark.parametrize(
-    "weights", [np.ones(7), zipf(100, 1.1), 0.5 ** np.arange(50)], ids=["uniform", "zipf", "geometric"]
-)
+@pytest.mark.parametrize("users", [0, 7, MAX_USERS])
+@pytest.mark.parametrize("weights", [zipf(100, 1.1), 0.5 ** np.arange(50)], ids=["zipf", "geometric"])
 def test_apportioned_users_add_up_and_are_within_one_of_their_quota(weights: np.ndarray, users: int) -> None:
     counts = apportion(weights, users)
     assert int(counts.sum()) == users
@@ -47,16 +45,13 @@ def test_users_are_apportioned_by_largest_remainder() -> None:
     assert apportion(np.array([1.1, 1.3, 1.6]), 4).tolist() == [1, 1, 2]
 
 
-@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
-def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> None:
-    with pytest.raises(ParameterError, match="distribution"):
-        apportion(np.array(weights), 10)
-
-
-@pytest.mark.parametrize("users", [-1, MAX_USERS + 1])
-def test_numbers_of_users_out_of_range_are_refused(users: int) -> None:
-    with pytest.raises(ParameterError, match="users"):
-        apportion(np.ones(3), users)
+def test_weights_and_users_that_are_no_distribution_are_refused() -> None:
+    for weights in ([0.0, 0.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]):
+        with pytest.raises(ParameterError, match="distribution"):
+            apportion(np.array(weights), 10)
+    for users in (-1, MAX_USERS + 1):
+        with pytest.raises(ParameterError, match="users"):
+            apportion(np.ones(3), users)
 
 
 def test_distributions_have_the_shape_they_are_named_for() -> None:
@@ -74,15 +69,12 @@ def test_a_drawn_population_repeats_with_its_seed_and_follows_the_weights() -> N
     assert abs(one.counts[0] - 3000) < 137
 
 
-def test_the_rare_are_merged_into_the_catch_all() -> None:
-    population = Population(("a", "b", "other", "c"), np.array([2, 9, 5, 1])).top(2)
-    assert population.labels == ("b", "a", "other")
-    assert population.counts.tolist() == [9, 2, 6]
-
-
-def test_the_catch_all_is_there_even_if_no_one_needs_it() -> None:
-    population = Population(("a", "b"), np.array([1, 2])).top(5)
-    assert dict(zip(population.labels, population.counts.tolist(), strict=True)) == {"b": 2, "a": 1, "other": 0}
+def test_the_rare_are_merged_into_the_catch_all_which_is_there_even_if_no_one_needs_it() -> None:
+    for population, labels, counts in (
+        (Population(("a", "b", "other", "c"), np.array([2, 9, 5, 1])).top(2), ("b", "a", "other"), [9, 2, 6]),
+        (Population(("a", "b"), np.array([1, 2])).top(5), ("b", "a", "other"), [2, 1, 0]),
+    ):
+        assert (population.labels, population.counts.tolist()) == (labels, counts)
 
 
 def test_items_of_a_population_are_indices_or_bytes() -> None:
@@ -107,21 +99,17 @@ def test_a_histogram_adds_up_the_weights_of_a_value(tmp_path: Path) -> None:
     assert weights.tolist() == [2.5, 2.0]
 
 
-@pytest.mark.parametrize("weight", ["many", "-1", "nan", "inf"])
+@pytest.mark.parametrize("weight", ["many", "-1"])
 def test_a_weight_that_is_no_number_is_named(tmp_path: Path, weight: str) -> None:
     with pytest.raises(ParameterError, match=f"row 2: '{weight}'"):
         read_histogram(write(tmp_path, f"value,share\na,{weight}\n"), "value", "share")
-
-
-def test_an_unknown_column_is_named_beside_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"column: 'wage' is not in .*people\.csv; its columns: age, job"):
-        read_column(write(tmp_path, TABLE), "wage")
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
         (b"job\n", "is empty"),
+        (b"wage\n3\n", "column: 'job' is not in .*people.csv; its columns: wage"),
         (b"", "columns: none"),
         (b"job\n\xff\xfe\n", "not UTF-8"),
         (b"age,job\n1\n", "row 2 has 1"),
@@ -134,11 +122,6 @@ def test_a_file_without_answers_is_refused(tmp_path: Path, content: bytes, probl
     path.write_bytes(content)
     with pytest.raises(ParameterError, match=problem):
         read_column(path, "job")
-
-
-def test_missing_input_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"nowhere\.csv: cannot be read"):
-        read_column(tmp_path / "nowhere.csv", "job")
 
 
 def test_made_up_strings_differ_and_are_always_the_same() -> None:
