@@ -1,6 +1,5 @@
 """Estimates: unbiased, covered, and honest about noise."""
 
-from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -175,17 +174,6 @@ def test_projection_is_the_closest_consistent_point() -> None:
     assert onto_simplex(projected) == pytest.approx(projected)
     assert onto_subsimplex(np.array([0.2, -0.1, 0.3])).tolist() == [0.2, 0.0, 0.3]
     assert onto_subsimplex(np.array([0.9, 0.9])).tolist() == pytest.approx([0.5, 0.5])
-
-
-def test_interval_of_people_who_report_again_contains_that_of_distinct_people() -> None:
-    for reports in (20, 100, 2_000):
-        for count in range(0, reports + 1, reports // 20):
-            tally = tally_of([count, reports - count], reports)
-            alone = estimate(SURVEY, NAMES, tally)
-            for periods in ((reports - 1, 1), (reports // 2, reports - reports // 2), (reports - 3, 1, 1, 1)):
-                again = estimate(SURVEY, NAMES, replace(tally, repeats=Repeats(periods)))
-                assert (again.low <= alone.low).all(), (reports, count, periods)
-                assert (again.high >= alone.high).all(), (reports, count, periods)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 8])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.numeric_coverage import dithered, draw, population
+from benchmarks.numeric_coverage import dithered
 from dither_server.analysis.health import cut_shift
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
@@ -40,29 +40,6 @@ def test_forgers_in_all_phases_or_in_few_move_shares_by_the_stated_shift() -> No
         part = 1 - honest.total / attacked.total
         found = law.cuts(attacked, 0.95).frequency[4 - phases[0] if aimed else 1]
         assert found == pytest.approx(cut_shift(law, part, aimed))
-
-
-def test_a_few_forged_reports_in_one_phase_stay_within_what_is_stated() -> None:
-    """150 of 100,000 at ε = 1: a raw share moves by 12 to 16 points of 19 that are stated, its interval by less."""
-    law, rng = dithered(1.0), np.random.default_rng(31)
-    shares = population("hours", law.points)
-    below, stated = np.append(0, np.cumsum(shares)), cut_shift(law, 150 / 100_000, cuts=1)
-    assert 0.18 < stated < 0.2
-    missed, moved = [], []
-    for cut in (32, 64, 96):
-        phase = -cut % law.phases
-        for side in (0, law.steps):
-            tally = draw(law, rng.multinomial(99_850, shares), rng)
-            before = law.cuts(tally, 0.95)
-            tally.reports[phase] += 150
-            tally.counts[phase, side] += 150
-            after = law.cuts(tally, 0.95)
-            moved.append(abs(after.frequency[cut] - before.frequency[cut]))
-            assert max(before.low[cut] - after.low[cut], after.high[cut] - before.high[cut]) < stated / 3
-            missed.append(max(after.low[cut] - below[cut], below[cut] - after.high[cut], 0.0))
-    assert 0.1 < max(moved) < stated
-    assert max(missed) < 0.08
-    assert np.mean(missed) < 0.02
 
 
 def test_no_forged_report_moves_nothing_and_all_forged_reports_move_anything() -> None:
