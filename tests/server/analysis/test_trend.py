@@ -82,7 +82,7 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
 
 
 @pytest.mark.parametrize(
-    ("metric", "shares", "surveys"), [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)], ids=str
+    ("metric", "shares", "surveys"), [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)], ids=["two", "many"]
 )
 def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
     metric: Metric, shares: list[float], surveys: int
@@ -120,7 +120,7 @@ def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     assert [course["drift"] for course in answer["values"]][1]
 
 
-@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=str)
+@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=["fresh", "memoised"])
 def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
     """One crowd after another: neither shared errors nor the end of a crowd is flagged.
 

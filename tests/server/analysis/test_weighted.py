@@ -26,7 +26,8 @@ def test_a_bias_of_eight_points_is_removed_and_intervals_hold(
 @pytest.mark.parametrize(("statistic", "epsilon", "raked"), [("mean", 2, True), ("median", 4, False)])
 def test_a_number_is_weighted_and_its_interval_holds(statistic: str, epsilon: int, raked: bool) -> None:
     """Of 100 surveys, fewer than 82 of 95% hold once in 10^6; the median is a point of the grid, and so not centred."""
-    found = numbers(setting_of(NUMBER.format(epsilon), raked=raked), 20_000, 100, 7, statistic)
+    setting = setting_of(NUMBER.format(f"{epsilon}\nresolution = 8"), raked=raked)
+    found = numbers(setting, 20_000, 100, 7, statistic)
     assert found.raw > 0.05
     assert statistic == "median" or abs(found.weighted) < 5 * found.error
     assert found.coverage >= 0.82
