@@ -82,7 +82,9 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
 
 
 @pytest.mark.parametrize(
-    ("metric", "shares", "surveys"), [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)], ids=["two", "many"]
+    ("metric", "shares", "surveys"),
+    [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)],
+    ids=["two", "many"],
 )
 def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
     metric: Metric, shares: list[float], surveys: int

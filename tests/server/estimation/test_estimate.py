@@ -1,7 +1,6 @@
 """Estimates: unbiased, covered, and honest about noise."""
 
 from fractions import Fraction
-from math import comb
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from dither_shared import (
     ParameterError,
     ProjectiveSketch,
     RandomizedResponse,
-    SymmetricUnary,
 )
 from dither_shared.mechanism import LISTED, SETS, STRINGS
 
@@ -48,24 +46,6 @@ def test_a_survey_of_the_opposite_answer_gives_the_same() -> None:
     straight = estimate(SURVEY, NAMES, tally_of([600, 400], 1000))
     for column in ("frequency", "standard_error", "low", "high", "consistent"):
         assert getattr(turned, column) == pytest.approx(getattr(straight, column))
-
-
-@pytest.mark.parametrize("mechanism", [RandomizedResponse.calibrate(4, 1.0), SymmetricUnary.calibrate(4, 1.0)])
-def test_estimates_are_unbiased_and_intervals_cover_by_enumeration(mechanism: Mechanism) -> None:
-    """Over every possible support count of 60 reports, weighted by its exact binomial law."""
-    n = 60
-    answers = [estimate(mechanism, tuple("abcd"), tally_of([count, 0, 0, 0], n)) for count in range(n + 1)]
-    for frequency in (0.0, 0.02, 0.5, 1.0):
-        supported = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
-        law = [comb(n, count) * supported**count * (1 - supported) ** (n - count) for count in range(n + 1)]
-        mean = sum(chance * answer.frequency[0] for chance, answer in zip(law, answers, strict=True))
-        covered = sum(
-            chance
-            for chance, answer in zip(law, answers, strict=True)
-            if answer.low[0] <= frequency + 1e-12 and frequency - 1e-12 <= answer.high[0]
-        )
-        assert mean == pytest.approx(frequency, abs=1e-9), frequency
-        assert covered >= 0.95, frequency
 
 
 def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
@@ -163,15 +143,12 @@ def test_labels_that_do_not_fit_are_refused() -> None:
 
 
 def test_projection_is_the_closest_consistent_point() -> None:
-    """No other point of the simplex (10,000 random ones) is closer, and a consistent point stays where it is."""
-    rng = np.random.default_rng(20261120)
-    raw = rng.normal(0.1, 0.3, 8)
+    """No corner of the simplex lies on the raw point's side of the projection."""
+    raw = np.random.default_rng(20261120).normal(0.1, 0.3, 8)
     projected = onto_simplex(raw)
     assert projected.sum() == pytest.approx(1)
     assert (projected >= 0).all()
-    others = rng.dirichlet(np.full(8, 0.3), 10_000)
-    assert ((others - raw) ** 2).sum(axis=1).min() >= ((projected - raw) ** 2).sum()
-    assert onto_simplex(projected) == pytest.approx(projected)
+    assert (raw - projected).max() <= (raw - projected) @ projected + 1e-9
     assert onto_subsimplex(np.array([0.2, -0.1, 0.3])).tolist() == [0.2, 0.0, 0.3]
     assert onto_subsimplex(np.array([0.9, 0.9])).tolist() == pytest.approx([0.5, 0.5])
 
@@ -204,11 +181,3 @@ def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
 def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
     assert np.isnan(onto_sums(np.full(3, np.nan), 0, 2)).all()
     assert onto_sums(np.zeros(0), 0, 2).shape == (0,)
-
-
-def test_a_thousand_values_of_which_three_may_be_chosen() -> None:
-    frequency = np.random.default_rng(1).normal(0.01, 0.05, 1024)
-    projected = onto_sums(frequency, 0, 3)
-    assert projected.sum() == pytest.approx(3)
-    kept = projected > 0
-    assert np.ptp((frequency - projected)[kept]) < 1e-12, "one number is subtracted from all"

@@ -156,17 +156,6 @@ def test_verdict_depends_on_the_interval_and_found_on_the_list_test(
     assert reports < 20_000 or estimates.found.sum() > 2
 
 
-def test_found_and_clear_of_noise_are_independent() -> None:
-    """Many are found whose interval, which allows for the search, reaches 0, or are clear of 0 and not found."""
-    candidates = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
-    estimates = estimate(
-        MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000)
-    )
-    assert estimates.found is not None
-    of = set(zip(estimates.found.tolist(), estimates.verdicts, strict=True))
-    assert of == {(True, "ok"), (True, "noise"), (False, "ok"), (False, "noise")}
-
-
 def test_without_reports_nothing_is_found_and_where_answers_are_listed_nothing_is_selected() -> None:
     nothing = estimate(MECHANISM, CANDIDATES, Tally.zero(MECHANISM))
     assert nothing.found is not None

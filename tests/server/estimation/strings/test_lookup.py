@@ -55,7 +55,7 @@ def test_share_beyond_a_long_list_is_covered_or_not_stated(surveys: list[tuple[P
     unbounded = [estimates.unlisted is None or estimates.unlisted.low == 0 for _, estimates in surveys]
     assert sum(unbounded) >= 6  # all that people hold is listed: P[Bin(12, 0.95) < 6] < 1e-6
     rng = np.random.default_rng(10)
-    sketch, listed, held = ProjectiveSketch.calibrate(None, 4.0, buckets=1 << 14), (*HELD[:250], *LONG[500:600]), 0
+    sketch, listed, held = ProjectiveSketch.calibrate(None, 4.0, buckets=1 << 12), (*HELD[:250], *LONG[500:600]), 0
     for _ in range(20):
         people = zipf(HELD, 200_000, rng)
         rest = estimate(sketch, listed, tally_of(sketch, people, rng)).unlisted
