@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contract.cases import each, usual
+from contract.cases import NUMERIC, each, usual
 from dither_server.analysis.health import FALSE_ALARMS, _at_most, health
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
@@ -33,7 +33,6 @@ from dither_shared import (
     SetResponse,
     SymmetricUnary,
 )
-from dither_shared.mechanisms.numeric import TabulatedMechanism
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population, numbered, zipf
 from server.estimation.sets_of_people import People, privset_tally, response_tally
@@ -67,8 +66,8 @@ HONEST: dict[str, tuple[Mechanism, set[str]]] = {
 CAREFUL = {"range", "spare", "windows"}
 """Tests of many values at once, which Bonferroni's inequality makes careful, as they may be."""
 
-EXAMINED = [name for name, family in MECHANISMS.items() if not family.items.sets]
-"""Those of sets have tests of their own below."""
+EXAMINED = [name for name, family in MECHANISMS.items() if name in HONEST or not (family.items.sets or name in NUMERIC)]
+"""Those of sets and of numbers in one cohort have tests of their own below."""
 
 
 def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[Tally]) -> dict[str, int]:
@@ -90,15 +89,18 @@ def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[T
 def test_honest_reports_pass_health_tests_as_often_as_stated(name: str) -> None:
     """Of 150 p-values as many are below 1 in 20 as a binomial law allows, at any frequencies; here of Zipf's law."""
     mechanism, tests = HONEST[name] if name in HONEST else (usual(name, 10), None)
-    if isinstance(mechanism, TabulatedMechanism):  # one cohort, whose cells may be of any answers: nothing is known
-        counts = np.ones((1, mechanism.cells), dtype=np.int64)
-        assert health(mechanism, (), Tally(counts.sum(axis=1), counts)) == []
-        return
     population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
     rng = np.random.default_rng(20261120)
     tallies = (sample_tally(mechanism, population, rng) for _ in range(SURVEYS))
     alarms = alarms_of(mechanism, population.labels, tallies)
     assert tests is None or set(alarms) == tests
+
+
+def test_numbers_of_one_cohort_have_no_health_tests() -> None:
+    """Its cells may be of any answers: nothing is known."""
+    mechanism = usual("exponential")
+    counts = np.ones((1, mechanism.cells), dtype=np.int64)
+    assert health(mechanism, (), Tally(counts.sum(axis=1), counts)) == []
 
 
 def odd(mechanism: Mechanism, tally: Tally) -> set[str]:
@@ -138,21 +140,10 @@ def test_forged_reports_are_flagged_by_the_expected_health_tests() -> None:
     assert odd(mechanism, forged(mechanism, 600, 0, [3])) == {"range"}
 
 
-def test_devices_that_repeat_themselves_are_not_forgers() -> None:
-    """The same permanent rows on ten days: odd for independent reports, and not for what they are."""
-    mechanism = OptimizedUnary.calibrate(10, 1.0, 2.0)
-    population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
-    rng, undeclared, declared = np.random.default_rng(7), 0, 0
-    for _ in range(50):
-        tally = sample_tally(mechanism, population, rng)
-        tenfold = Tally(10 * tally.reports, 10 * tally.counts)
-        undeclared += bool(odd(mechanism, tenfold))
-        declared += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
-    assert undeclared > 10
-    assert declared == 0
-    fresh = OptimizedUnary.calibrate(10, 1.0)
-    tally = sample_tally(fresh, population, rng)
-    assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
+def test_repeats_without_permanent_draws_change_no_test() -> None:
+    for name in ("optimized-unary", "local-hashing"):
+        fresh, tally = honest(name)
+        assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
 
 
 def test_few_reports_are_not_tested_while_the_normal_approximation_is_poor() -> None:
@@ -313,22 +304,19 @@ def test_honest_lists_of_values_pass_as_often_as_stated() -> None:
     assert set(alarms_of(mechanism, (), tallies)) == {"range"}
 
 
-@pytest.mark.parametrize("periods", [1, 3])
-def test_value_forged_in_one_window_is_flagged_as_odd(periods: int) -> None:
-    """Two in a hundred forged reports of one window; with a permanent draw the same ones come each day."""
-    permanent = None if periods == 1 else 3.0
-    mechanism = SetResponse.calibrate(8, 2.0, permanent, window=2)
-    honest = response_tally(mechanism, People.of(8), 60_000, np.random.default_rng(5))
-    counts = honest.counts.copy()
+def test_value_forged_in_one_window_is_flagged_as_odd() -> None:
+    """Two in a hundred forged reports of one window."""
+    mechanism = SetResponse.calibrate(8, 2.0, window=2)
+    tally = response_tally(mechanism, People.of(8), 60_000, np.random.default_rng(5))
+    assert not odd(mechanism, tally)
+    counts = tally.counts.copy()
     counts[5, mechanism.cells - 1] += 1_200
-    forged = Tally(periods * counts.sum(axis=1), periods * counts, Repeats((1,) * periods))
-    assert {check["test"] for check in health(mechanism, (), forged) if check["odd"]} == {"cohorts", "windows"}
+    assert odd(mechanism, Tally(counts.sum(axis=1), counts)) == {"cohorts", "windows"}
     counts[:, 0] += 1_200 - np.bincount([5], [1_200], 8).astype(np.int64)  # as many reports of every window
-    forged = Tally(periods * counts.sum(axis=1), periods * counts, Repeats((1,) * periods))
-    assert [check["test"] for check in health(mechanism, (), forged) if check["odd"]] == ["windows"]
-    same = Tally(periods * honest.reports, periods * honest.counts, Repeats((1,) * periods))
-    assert not any(check["odd"] for check in health(mechanism, (), same))
-    once, repeated = ([check["p_value"] for check in health(mechanism, (), tally)] for tally in (honest, same))
+    assert odd(mechanism, Tally(counts.sum(axis=1), counts)) == {"windows"}
+    lasting = SetResponse.calibrate(8, 2.0, 3.0, window=2)
+    same = Tally(3 * tally.reports, 3 * tally.counts, Repeats((1,) * 3))
+    once, repeated = ([check["p_value"] for check in health(lasting, (), one)] for one in (tally, same))
     assert repeated == pytest.approx(once, rel=1e-6)
 
 

@@ -146,20 +146,12 @@ def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> Non
     course = answer["values"][1]
     assert (course["slope"] or 0) > 0
     if shares[1] == 0.22:
-        assert course["slope"] == pytest.approx(0.02, abs=6 * (course["slope_error"] or 0))
-
-
-def test_slope_of_a_trend_is_that_of_least_squares() -> None:
-    rng = np.random.default_rng(5)
-    tallies = strangers(FRESH, [[0.7, 0.3]] * 6, rng)
-    answer = trend(FRESH, on_days(FRESH, tallies))
-    yes = np.array([point["frequency"] or 0 for point in answer["values"][1]["points"]])
-    assert answer["values"][1]["slope"] == pytest.approx(np.polyfit(np.arange(6), yes, 1)[0])
-    mechanism = FRESH.mechanism
-    p, q = float(mechanism.p), float(mechanism.q)
-    supported = q + float(yes.mean()) * (p - q)
-    error = (supported * (1 - supported) / PEOPLE) ** 0.5 / (p - q) / np.sqrt(17.5)
-    assert error < (answer["values"][1]["slope_error"] or 0) < 1.2 * error  # shared people may add a little
+        yes = [point["frequency"] for point in course["points"]]
+        assert course["slope"] == pytest.approx(np.polyfit(np.arange(10), yes, 1)[0])
+        p, q = float(FRESH.mechanism.p), float(FRESH.mechanism.q)
+        supported = q + float(np.mean(yes)) * (p - q)
+        error = (supported * (1 - supported) / 20_000) ** 0.5 / (p - q) / np.sqrt(82.5)
+        assert error < course["slope_error"] < 1.3 * error  # shared people may add a little
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:
@@ -235,5 +227,3 @@ def test_half_of_the_error_is_for_the_slope_and_half_for_all_steps() -> None:
     assert together(np.array([[0.01, 0.4], [0.5, 0.001], [0.6, 0.9]])) == pytest.approx([0.02, 0.004])
     assert together(np.array([[0.03]])) == pytest.approx([0.03])
     assert together(np.array([[0.9], [0.9], [0.9]])) == pytest.approx([1.0])
-    p_values = np.random.default_rng(2).uniform(size=(5, 20_000))
-    assert (together(p_values) < 0.05).mean() <= 0.05 + 6 * np.sqrt(0.05 * 0.95 / 20_000)

@@ -66,14 +66,6 @@ def test_verdict_follows_from_the_interval_and_the_reports(yes: int, reports: in
     assert estimate(SURVEY, NAMES, tally_of([reports - yes, yes], reports)).verdicts[1] == verdict
 
 
-def test_error_of_an_estimate_below_zero_is_that_of_a_value_which_nobody_has() -> None:
-    mechanism = RandomizedResponse.calibrate(4, 1.0)
-    answer = estimate(mechanism, tuple("abcd"), tally_of([1000, 0, 0, 0], 1000))
-    q, p = float(mechanism.q), float(mechanism.p)
-    assert answer.frequency[1] == pytest.approx(-q / (p - q))
-    assert answer.standard_error[1] == pytest.approx((q * (1 - q) / 1000) ** 0.5 / (p - q))
-
-
 def test_estimate_of_no_reports_is_unknown() -> None:
     answer = estimate(SURVEY, NAMES, Tally.zero(SURVEY))
     assert np.isnan(answer.frequency).all()

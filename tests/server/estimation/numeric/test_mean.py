@@ -1,14 +1,12 @@
 """The mean: its errors, at the smallest sizes and the largest, and means combined."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from benchmarks.numeric_coverage import dithered
-from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import combined, each_side, mean_of, quantile_difference
 from dither_server.tally.tally import Tally
 
@@ -62,29 +60,6 @@ def test_mean_of_no_report_or_one_has_a_wide_interval() -> None:
     assert single.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
     many = mean_of(law, Tally(9 * counts.sum(axis=1), 9 * counts))  # all alike: their sample variance is 0
     assert many.standard_error == many.noise_error > 0
-
-
-def test_mean_of_a_billion_reports_loses_no_digits() -> None:
-    law = small_law(4, 2)
-    few = expected_tally(law, [1, 4])
-    scale = 10**9 // few.total
-    small, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
-    assert all_.estimate == pytest.approx(small.estimate, abs=1e-12)
-    # with one report of the worst variance
-    squares, most = small.standard_error**2 * few.total**2, law.worst_variance + 1 / 4
-    expected = math.sqrt((squares - most) * scale + most) / (few.total * scale)
-    assert all_.standard_error == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("reports", [2, 3])
-def test_few_reports_that_agree_have_a_wide_interval(reports: int) -> None:
-    """Reports may agree by chance even if answers lie at two ends; their sample variance is then 0."""
-    law = Dithered(1, 7, Fraction(99, 100), Fraction(1, 700))
-    counts = np.zeros((1, 8), dtype=np.int64)
-    counts[0, 0] = reports
-    mean = mean_of(law, Tally(counts.sum(axis=1), counts))
-    assert mean.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4) / reports)
-    assert mean.standard_error > 3 * mean.noise_error
 
 
 def test_means_are_weighed_by_their_precision() -> None:
