@@ -67,7 +67,7 @@ def test_gains_of_one_target_are_those_of_the_paper() -> None:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [RandomizedResponse.calibrate(16, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
+    [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
     ids=lambda mechanism: mechanism.name,
 )
 def test_forged_reports_of_one_cohort_make_an_absent_value_appear_at_the_stated_number(mechanism: Mechanism) -> None:
