@@ -191,8 +191,6 @@ def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path
         first, last = (point["frequency"] for point in course["points"])
         assert course["slope"] == pytest.approx((last - first) / 6.5)
     assert problem(client.get("/v1/metrics/theme/trend?step=year")) == (400, "parameter")
-    assert problem(client.get("/v1/metrics/open/trend")) == (400, "no-candidates")
-    assert problem(client.get("/v1/metrics/nothing/trend")) == (404, "unknown-metric")
     collector_of(app).close()
 
 
