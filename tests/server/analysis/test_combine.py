@@ -78,7 +78,7 @@ def client(tmp_path: Path) -> Iterator[FlaskClient]:
 
 
 def answered(client: FlaskClient, path: str) -> dict[str, Any]:
-    found = client.get(f"/v1/metrics/{path}").json
+    found: dict[str, Any] | None = client.get(f"/v1/metrics/{path}").json
     assert found is not None
     return found
 

@@ -76,8 +76,8 @@ def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[T
 
 def same_share(
     metric: Metric, share: float, sizes: tuple[int, int], every: int = 1
-) -> tuple[list[list[Table]], list[tuple[int, int]], np.ndarray]:
-    """Enumerate the supports of one value in two samples of one population: both sides, the pairs, and their chances.
+) -> tuple[tuple[Table, Table], np.ndarray]:
+    """Return the answers of two samples of one population, with a value for each pair of its supports, and its chance.
 
     Of the second sample every n-th support is enough to compute the law.
     """
@@ -91,7 +91,8 @@ def same_share(
         tallies = (Tally(np.array([reports]), np.array([[0, seen, *rest]])) for seen in likely)
         sides.append([answer(metric, tally, (DAY, DAY)) for tally in tallies])
     pairs = list(product(*(range(len(side)) for side in sides)))
-    return sides, pairs, np.array([laws[0][one] * laws[1][other] for one, other in pairs])
+    first, second = paired(sides, pairs)
+    return (first, second), np.array([laws[0][one] * laws[1][other] for one, other in pairs])
 
 
 @pytest.mark.parametrize(
@@ -101,8 +102,8 @@ def same_share(
 def test_false_changes_between_few_reports_are_as_frequent_as_stated(name: str, users: int, most: float) -> None:
     """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%]."""
     metric = ASKED[name]
-    sides, pairs, likely = same_share(metric, SHARES[name][1], (users, 2 * users))
-    p_values = np.array([row["p_value"] or 0 for row in alike(metric, *paired(sides, pairs))["values"]])
+    (first, second), likely = same_share(metric, SHARES[name][1], (users, 2 * users))
+    p_values = np.array([row["p_value"] or 0 for row in alike(metric, first, second)["values"]])
     assert 0.04 < likely[p_values < 0.05].sum() < most
 
 
@@ -117,9 +118,9 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
 
     By each side's own error it is 7% at 5% and 1.5% at 0.1%: those who saw few of it think that they know it well.
     """
-    sides, pairs, likely = same_share(RARE, 0.02, (300, 30_000), every=20)
-    both = paired(sides, pairs)
-    p_values = np.array([row["p_value"] for row in alike(RARE, *(both[::-1] if turned else both))["values"]])
+    (small, large), likely = same_share(RARE, 0.02, (300, 30_000), every=20)
+    first, second = (large, small) if turned else (small, large)
+    p_values = np.array([row["p_value"] for row in alike(RARE, first, second)["values"]])
     assert 0.03 < likely[p_values < 0.05].sum() < 0.055
     assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
 

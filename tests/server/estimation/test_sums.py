@@ -1,5 +1,7 @@
 """Sums of estimates and crossings: covariances by every mechanism of listed answers, and how often intervals hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +9,7 @@ from scipy import stats
 from dither_server.estimation.estimate import debiased, estimate
 from dither_server.estimation.sums import crossed, groups_of, sums_of, with_group
 from dither_server.tally.arrays import Floats
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, Mechanism, ParameterError, SubsetSelection
 from dither_shared.mechanism import LISTED
@@ -66,7 +69,7 @@ def test_sums_of_one_value_are_the_value_and_the_sum_of_all_is_1_if_estimates_su
     name: str, parameters: dict[str, float]
 ) -> None:
     mechanism = made(name, parameters)
-    tally = drawn(mechanism, 2000, np.random.default_rng(5))
+    tally = replace(drawn(mechanism, 2000, np.random.default_rng(5)), repeats=Repeats((1_500, 500)))
     single, whole = estimate(mechanism, tuple(map(str, range(CELLS))), tally), np.zeros(CELLS, dtype=np.intp)
     alone, _ = sums_of(mechanism, tally, np.arange(CELLS), 0.05)
     assert alone.frequency == pytest.approx(single.frequency)
