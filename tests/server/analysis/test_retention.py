@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from itertools import product
 
 import numpy as np
 import pytest
@@ -119,18 +118,6 @@ def test_retention_intervals_cover_as_often_as_stated() -> None:
         share = kept_of / began[:-1].sum()
         held += (row["low"] <= stay <= row["high"], row["noise_low"] <= share <= row["noise_high"])
     assert np.abs(held / surveys - 0.95) == pytest.approx(0, abs=5.2 * math.sqrt(0.95 * 0.05 / surveys))
-
-
-def test_counts_of_devices_are_unbiased_over_every_tally() -> None:
-    metric = kept()
-    devices, p, q = (2, 1), metric.mechanism.p, metric.mechanism.q
-    mean = 0.0
-    for symbols in product((0, 1), repeat=3):
-        chance = math.prod(p if symbol == age else q for symbol, age in zip(symbols, (0, 0, 1), strict=True))
-        counts = np.bincount(symbols, minlength=2)[np.newaxis]
-        (first, *_) = rows(metric, [Week(MONDAY, Tally(np.array([3]), counts))])
-        mean += float(chance) * first["devices"]
-    assert mean == pytest.approx(devices[0])
 
 
 def test_retention_of_too_few_devices_has_no_number() -> None:

@@ -4,12 +4,14 @@ Each test is wrong with a probability below 1e-6 over the choice of its seed.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dither_server.estimation.sets import SetEstimate, estimate_sets
+from dither_server.tally.repeats import Repeats
 from dither_shared import Mechanism, PrivSet, SetResponse
 from server.estimation.sets_of_people import People, privset_tally, response_tally
 
@@ -105,3 +107,18 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
     near = (estimates.pairs.given - estimates.pairs.value) % 8 % 6 == 1  # 1 or 7 places apart
     assert spreads[near].mean() < 0.95
     assert spreads[~near].mean() < 0.85
+
+
+def test_people_who_report_again_add_their_sampling_to_pairs_and_widen_all_intervals() -> None:
+    """The same people on two days, in windows that are drawn anew: the share of both is sampled from half as many."""
+    mechanism = SetResponse.calibrate(8, 3.0, window=3)
+    tally = response_tally(mechanism, People.of(8), 40_000, np.random.default_rng(9))
+    once, again = (
+        estimate_sets(mechanism, labels_of(mechanism), replace(tally, repeats=days))
+        for days in (Repeats(), Repeats((20_000, 20_000)))
+    )
+    both = np.clip(once.pairs.both, 0, 1)
+    added = again.pairs.both_error**2 - once.pairs.both_error**2
+    assert added == pytest.approx(both * (1 - both) / 40_000)
+    assert (again.pairs.high - again.pairs.low > once.pairs.high - once.pairs.low).all()
+    assert again.total.standard_error > once.total.standard_error

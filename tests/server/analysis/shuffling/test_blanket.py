@@ -9,7 +9,7 @@ import pytest
 from contract.cases import each
 from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
-from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
+from dither_shared import MECHANISMS, LocalHashing, Mechanism, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
 from dither_shared.primitives.channel import OwnedChannel, TwoLevel
 from server.analysis.shuffling.exact import exact_delta, table_of
@@ -117,18 +117,3 @@ def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(n
             assert loss >= most or blanket_delta(law, reports, loss) <= delta
         assert blanket_epsilon(law, 10 * reports, 1e-6) <= epsilons[1]
     assert blanket_delta(law, reports, most + 1e-9) == 0
-
-
-def test_blanket_of_one_report_hides_it_no_better_than_its_own_noise() -> None:
-    law = law_of("randomized-response", 2, 1.0)
-    coin = built("randomized-response", 2, 1.0)
-    for after in (0.0, 0.5, 0.9):
-        alone = coin.p - Fraction(math.exp(after)) * coin.q
-        assert blanket_delta(law, 1, after) == pytest.approx(float(alone), rel=2e-6)
-        assert blanket_delta(law, 1, after) >= alone
-
-
-@pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])
-def test_blanket_of_no_reports_or_an_impossible_delta_is_refused(reports: int, delta: float, place: str) -> None:
-    with pytest.raises(ParameterError, match=place):
-        blanket_epsilon(law_of("randomized-response", 2, 1.0), reports, delta)

@@ -86,9 +86,7 @@ def test_search_for_epsilon_takes_few_steps_wherever_it_begins(power: int) -> No
         (math.inf, 10, 1e-6, "epsilon"),
         (1.0, 0, 1e-6, "reports"),
         (1.0, 10**11, 1e-6, "reports"),
-        (1.0, 10, 0.0, "delta"),
-        (1.0, 10, 1.0, "delta"),
-        (1.0, 10, math.nan, "delta"),
+        *((1.0, 10, delta, "delta") for delta in (0.0, 1.0, math.nan)),
     ],
 )
 def test_generic_bound_of_impossible_numbers_is_refused(epsilon: float, reports: int, delta: float, place: str) -> None:
