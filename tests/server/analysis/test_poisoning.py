@@ -7,7 +7,7 @@ from benchmarks.numeric_coverage import dithered
 from contract.cases import each, small_at
 from dither_server.analysis.health import cut_shift, gains, poisoning
 from dither_server.estimation.decoders.support import support
-from dither_server.estimation.estimate import estimate
+from dither_server.estimation.estimate import debiased, estimate
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
 from dither_shared import (
@@ -45,10 +45,10 @@ def test_stated_gain_of_one_forged_report_is_reached_and_never_exceeded(mechanis
     honest.counts[:] = 1000
     honest.reports[:] = 1000 * mechanism.cells
     labels = tuple(map(str, range(mechanism.size or 0)))
-    before = estimate(mechanism, labels, honest).frequency[0]
+    before = debiased(mechanism, labels, honest).frequency[0]
     reports = support(mechanism, honest, labels).trials[0]
     moved = [
-        estimate(mechanism, labels, honest + forged).frequency[0] - before
+        debiased(mechanism, labels, honest + forged).frequency[0] - before
         for forged in single_reports(mechanism)
         if support(mechanism, forged, labels).trials[0]
     ]

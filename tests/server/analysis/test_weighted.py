@@ -16,11 +16,11 @@ from dither_shared import ParameterError, parse_metrics
 def test_a_bias_of_eight_points_is_removed_and_intervals_hold(
     epsilon: int, raked: bool, reports: int, periods: int
 ) -> None:
-    """Of 300 surveys with 95% intervals the coverage is below 88% less often than once in 10^6."""
+    """Of 300 surveys with 95% intervals the coverage is below 87.5% less often than once in 10^6."""
     found = shares(setting_of(BOOLEAN.format(epsilon), raked=raked), reports, 300, 7, periods)
     assert found.raw > 0.075
     assert abs(found.weighted) < 5 * found.error
-    assert found.coverage > 0.88
+    assert found.coverage > 0.875
 
 
 @pytest.mark.parametrize(("statistic", "epsilon", "raked"), [("mean", 2, True), ("median", 4, False)])

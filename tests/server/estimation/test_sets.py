@@ -99,7 +99,7 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
     """The share with one value among those with another: both ratios are right, that over all reports spreads more."""
     mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
     same, over_all = [], []
-    for _ in range(100):
+    for _ in range(150):
         estimates = estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, 40_000, rng))
         same.append(estimates.pairs.share)
         over_all.append(estimates.pairs.both / estimates.frequency[estimates.pairs.given])

@@ -48,7 +48,7 @@ def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population,
 def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     surveys: list[tuple[Population, Discovered]],
 ) -> None:
-    """And the share of all others is covered, too."""
+    """The share of all other strings is covered, too."""
     missed, held = list[bool](), 0
     for people, discovery in surveys:
         assert (np.diff(discovery.frequency) <= 0).all()

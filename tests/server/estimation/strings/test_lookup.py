@@ -113,7 +113,7 @@ def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> Non
 
 
 def test_a_short_list_is_fitted_together() -> None:
-    """And the share of all other strings is covered, as of a longer list of which most are held."""
+    """The share of all other strings is covered, too, and so is that beyond a longer list."""
     rng, held, missed = np.random.default_rng(7), np.zeros(2), 0
     short, longer = (*HELD[:20], *LONG[500:540]), (*HELD[:250], *LONG[500:600])
     truth = np.append(SHARES[:20], np.zeros(40))
