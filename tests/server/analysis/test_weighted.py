@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks.weighted import BOOLEAN, CHOICE, NUMBER, law_of_answers, numbers, setting_of, shares, survey
-from dither_server.analysis.weighted import weighted_shares
+from dither_server.analysis.weighted import weighted_number, weighted_shares
 from dither_server.estimation.estimate import debiased
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.tally.repeats import Repeats, weighted_effect
 from dither_shared import ParameterError, parse_metrics
 
@@ -44,6 +45,17 @@ def test_equal_weights_give_the_raw_estimate_and_nearly_its_error() -> None:
     assert np.abs(found["weighted"] - raw).max() < 0.005
     assert (found["weighted_low"] <= np.clip(raw, 0, 1)).all()
     assert (found["weighted_high"] >= np.clip(raw, 0, 1)).all()
+
+
+def test_equal_weights_give_the_raw_shares_below_points_and_nearly_their_errors() -> None:
+    setting = setting_of(NUMBER.format("4\nresolution = 8"), raked=False)
+    even, law = setting._replace(opt_in=np.where(setting.people > 0, 1.0, 0.0)), law_of(setting.metric.mechanism)
+    answers = np.full((len(setting.people), law.points), 1 / law.points)
+    weighting, whole = survey(even, answers, 10_000, np.random.default_rng(1))
+    found, raw = weighted_number(law, weighting, 0.95).cuts, law.cuts(whole, 0.95)
+    assert np.abs(found.frequency - raw.frequency).max() < 0.01
+    for weighted, column in ((found.standard_error, raw.standard_error), (found.noise_error, raw.noise_error)):
+        assert weighted == pytest.approx(column, rel=0.05)
 
 
 def test_a_regression_on_strings_is_refused() -> None:

@@ -1,6 +1,8 @@
 """Estimates: unbiased, covered, and honest about noise."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -37,6 +39,7 @@ def test_textbook_survey_has_the_known_estimate_error_and_interval() -> None:
     assert answer.low[1] == pytest.approx((exact.low - 0.25) / 0.5)
     assert answer.high[1] == pytest.approx((exact.high - 0.25) / 0.5)
     assert answer.consistent.tolist() == pytest.approx([0.7, 0.3])
+    assert answer.count.tolist() == pytest.approx([700, 300])
     assert answer.verdicts == ("ok", "ok")
 
 
@@ -173,3 +176,11 @@ def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
 def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
     assert np.isnan(onto_sums(np.full(3, np.nan), 0, 2)).all()
     assert onto_sums(np.zeros(0), 0, 2).shape == (0,)
+
+
+def test_interval_of_people_who_report_again_contains_that_of_distinct_people() -> None:
+    for count, days in product(range(0, 101, 5), ((99, 1), (50, 50), (97, 1, 1, 1))):
+        tally = tally_of([count, 100 - count], 100)
+        alone, again = estimate(SURVEY, NAMES, tally), estimate(SURVEY, NAMES, replace(tally, repeats=Repeats(days)))
+        assert (again.low <= alone.low).all(), (count, days)
+        assert (again.high >= alone.high).all(), (count, days)
