@@ -58,6 +58,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/analysis/composition.py",
         "decimal.MAX_PREC, decimal.ROUND_HALF_EVEN, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 1, [], [decimal.Inexact]",
     ): "no exponent comes near the largest one, which alone would be clamped",
+    **{
+        (
+            f"{_SERVER}/analysis/composition.py",
+            f"start, unit, fine = 10 ** (digits + _SPARE), 10**digits, {base} ** (2 * digits + 2 * _SPARE)",
+        ): "ratios are as many units of a scale that is nearly as fine, or finer"
+        for base in (9, 11)
+    },
     (
         "shared/dither_shared/mechanisms/randomized_response.py",
         "def marked(self, item: Item, cohort: int = 1) -> tuple[int, ...]:",

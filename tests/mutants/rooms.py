@@ -100,13 +100,7 @@ ROOMS: dict[str, Room] = {
     ),
     "health": Room(
         (f"{_SERVER}/analysis/health.py",),
-        _tests(
-            "server",
-            "analysis/test_health",
-            "analysis/test_health_sets",
-            "analysis/test_poisoning",
-            "estimation/numeric/test_poisoning",
-        ),
+        _tests("server/analysis", "health", "poisoning"),
     ),
     "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(

@@ -1,13 +1,16 @@
 """Versions combined: only when asked, by the inverse of their variances."""
 
 import json
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from flask.testing import FlaskClient
 
 from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import Version, combined
@@ -29,6 +32,8 @@ from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, probl
 FORMER = parse_metrics(
     '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["light", "dark"]\nepsilon = 3.0\n'
 )["theme"]
+
+NOISIER = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 0.5", 1))["theme"]
 
 
 def error_at(mechanism: Mechanism, share: float, reports: int) -> float:
@@ -58,49 +63,58 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
 
 
-def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path))
-    store, client = collector_of(app).store, app.test_client()
-    assert client.get("/v1/metrics/theme/combined").json["values"] == []  # type: ignore[index]
-    store.register([FORMER])
-    store.commit([upload(THEME, rows_of(THEME, 900)), upload(FORMER, rows_of(FORMER, 400))], TODAY, b"s" * 16)
-    combination = client.get("/v1/metrics/theme/combined?confidence=0.9").json
-    assert combination is not None
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[FlaskClient]:
+    """A collector of reports of three versions of theme: of less noise and fewer values, as it is, and noisier."""
+    app = create_app(config(tmp_path, metrics={**METRICS, "speed": SPEEDS[0]}))
+    store = collector_of(app).store
+    store.register([FORMER, NOISIER, *SPEEDS, OTHER_RANGE])
+    counts = ((THEME, 900), (FORMER, 400), (NOISIER, 400))
+    uploads = [upload(metric, rows_of(metric, number)) for metric, number in counts]
+    uploads += [upload(metric, rows_of(metric, 500, value=4)) for metric in (*SPEEDS, OTHER_RANGE)]
+    store.commit(uploads, TODAY, b"s" * 16)
+    yield app.test_client()
+    collector_of(app).close()
+
+
+def answered(client: FlaskClient, path: str) -> dict[str, Any]:
+    found: dict[str, Any] | None = client.get(f"/v1/metrics/{path}").json
+    assert found is not None
+    return found
+
+
+def test_the_combination_weighs_by_the_inverse_variance(client: FlaskClient) -> None:
+    """Reports of the smaller version may all be of people of the larger one."""
+    combination = answered(client, "theme/combined?same_question=true&confidence=0.9")
     assert (combination["reports"], combination["confidence"]) == (1300, 0.9)
-    assert sorted(combination["versions"]) == sorted([THEME.version, FORMER.version])
-    assert {row["value"] for row in combination["values"]} == {"dark", "light", "other"}  # both list these
-    each = {}
-    for version in combination["versions"]:
-        answer = client.get(f"/v1/metrics/theme/estimate?version={version}").json
-        assert answer is not None
-        each[version] = {row["value"]: row for row in answer["values"]}
-    mechanisms = {metric.version: metric.mechanism for metric in (THEME, FORMER)}
+    assert set(combination["versions"]) == {THEME.version, NOISIER.version}
+    each = [
+        {row["value"]: row for row in answered(client, f"theme/estimate?version={metric.version}")["values"]}
+        for metric in (THEME, NOISIER)
+    ]
+    assert [row["value"] for row in combination["values"]] == list(THEME.labels)
     for row in combination["values"]:
-        pairs = [(of[row["value"]]["frequency"], mechanisms[version], version) for version, of in each.items()]
         share = min(1.0, max(0.0, row["frequency"]))
-        errors = [
-            error_at(mechanism, share, 900 if version == THEME.version else 400) for _, mechanism, version in pairs
-        ]
-        weights = sum(error**-2 for error in errors)
-        mean = sum(pair[0] * error**-2 for pair, error in zip(pairs, errors, strict=True)) / weights
-        assert row["frequency"] == pytest.approx(mean, abs=1e-3)
-        shared = 2 * np.prod([error**-2 for error in errors]) / weights**2 * share * (1 - share) / 900
-        variance = 1 / weights + shared  # those of the smaller version may all be of the larger one, too
+        errors = np.array([error_at(THEME.mechanism, share, 900), error_at(NOISIER.mechanism, share, 400)])
+        weights = errors**-2 / (errors**-2).sum()
+        assert row["frequency"] == pytest.approx(weights @ [of[row["value"]]["frequency"] for of in each], abs=1e-3)
+        variance = weights**2 @ errors**2 + 2 * weights.prod() * share * (1 - share) / 900
         assert row["standard_error"] ** 2 == pytest.approx(variance, rel=1e-3)
         assert 0 <= row["low"] <= share <= row["high"] <= 1
-    assert client.get("/v1/metrics/theme/estimate").json["reports"] == 900  # type: ignore[index]  # never unasked
-    collector_of(app).close()
+    assert answered(client, "theme/estimate")["reports"] == 900  # never unasked
 
 
-def test_combination_of_unknown_metrics_and_parameters_is_refused(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, metrics=METRICS))
-    client = app.test_client()
+def test_versions_with_other_values_are_combined_in_those_that_all_list(client: FlaskClient) -> None:
+    everything = answered(client, "theme/combined")
+    assert set(everything["versions"]) == {THEME.version, FORMER.version, NOISIER.version}
+    assert {row["value"] for row in everything["values"]} == {"dark", "light", "other"}
+
+
+def test_combination_of_unknown_metrics_and_parameters_is_refused(client: FlaskClient) -> None:
     assert problem(client.get("/v1/metrics/nothing/combined")) == (404, "unknown-metric")
-    assert problem(client.get("/v1/metrics/theme/combined?since=soon")) == (400, "parameter")
-    for name in ("version=0", "format=csv", "simultaneous=true", "by_day=true", "forged=0.1"):  # nothing is ignored
+    for name in ("since=soon", "version=0", "format=csv", "simultaneous=true", "forged=0.1"):  # nothing is ignored
         assert problem(client.get(f"/v1/metrics/theme/combined?{name}")) == (400, "parameter")
-    assert client.get("/v1/metrics/open/combined").json["values"] == []  # type: ignore[index]
-    collector_of(app).close()
+    assert answered(client, "open/combined")["values"] == []
 
 
 SPEED_TOML = '[metrics.speed]\ntype = "number"\nlow = 0\nhigh = 10\nunit = "s"\nepsilon = {}\n'
@@ -108,43 +122,20 @@ SPEEDS = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (2.0
 OTHER_RANGE = parse_metrics(SPEED_TOML.format(2.0).replace("10", "20"))["speed"]
 
 
-def test_versions_that_differ_in_their_noise_alone_are_combined_if_asked(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path))
-    store, client = collector_of(app).store, app.test_client()
-    noisier = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 0.5", 1))["theme"]
-    store.register([FORMER, noisier])
-    store.commit([upload(metric, rows_of(metric, 400)) for metric in (THEME, FORMER, noisier)], TODAY, b"s" * 16)
-    everything = client.get("/v1/metrics/theme/combined").json
-    alike = client.get("/v1/metrics/theme/combined?same_question=true").json
-    assert everything is not None
-    assert alike is not None
-    assert set(everything["versions"]) == {THEME.version, FORMER.version, noisier.version}
-    assert set(alike["versions"]) == {THEME.version, noisier.version}
-    assert [row["value"] for row in alike["values"]] == list(THEME.labels)
-    collector_of(app).close()
-
-
-def test_means_of_versions_of_one_range_are_combined(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, metrics={**METRICS, "speed": SPEEDS[0]}))
-    store, client = collector_of(app).store, app.test_client()
-    store.register([*SPEEDS, OTHER_RANGE])
-    store.commit([upload(metric, rows_of(metric, 500, value=4)) for metric in (*SPEEDS, OTHER_RANGE)], TODAY, b"s" * 16)
+def test_means_of_versions_of_one_range_are_combined(client: FlaskClient) -> None:
     refused = client.get("/v1/metrics/speed/combined")
     assert problem(refused) == (400, "parameter")
     assert "same_question" in refused.text
-    found = client.get("/v1/metrics/speed/combined?same_question=true").json
-    assert found is not None
+    found = answered(client, "speed/combined?same_question=true")
     assert set(found["versions"]) == {metric.version for metric in SPEEDS}
     (row,) = found["values"]
     assert row["value"] == "mean"
     assert row["low"] < 4 < row["high"]
-    each = [client.get(f"/v1/metrics/speed/estimate?version={metric.version}").json["mean"] for metric in SPEEDS]  # type: ignore[index]
+    each = [answered(client, f"speed/estimate?version={metric.version}")["mean"] for metric in SPEEDS]
     assert row["standard_error"] < min(version["standard_error"] for version in each)
     assert min(version["value"] for version in each) < row["frequency"] < max(version["value"] for version in each)
-    empty = client.get("/v1/metrics/speed/combined?same_question=true&until=2026-01-02").json
-    assert empty is not None
+    empty = answered(client, "speed/combined?same_question=true&until=2026-01-02")
     assert (empty["values"], empty["reports"]) == ([], 0)
-    collector_of(app).close()
 
 
 def mean_alone(metric: Metric, _labels: tuple[str, ...], tally: Tally, confidence: float, _: bool) -> SimpleNamespace:
@@ -157,7 +148,7 @@ def test_the_mean_of_versions_covers_though_the_same_people_report_under_both() 
 
     Of 400 surveys the coverage is below 89.5% once in 10^6.
     """
-    metrics = [parse_metrics(SPEED_TOML.format(epsilon))["speed"] for epsilon in (8.0, 7.0)]
+    metrics = [parse_metrics(SPEED_TOML.format(f"{epsilon}\nresolution = 4"))["speed"] for epsilon in (8, 7)]
     rng, held = np.random.default_rng(1), 0
     points = [np.arange(law_of(metric.mechanism).points) for metric in metrics]
     repeats = Repeats((1_000,))

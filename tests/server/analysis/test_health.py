@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contract.cases import each, usual
+from contract.cases import NUMERIC, each, usual
 from dither_server.analysis.health import FALSE_ALARMS, _at_most, health
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
@@ -25,15 +25,17 @@ from dither_shared import (
     Mechanism,
     OptimizedUnary,
     PrefixSketch,
+    PrivSet,
     ProjectiveGeometry,
     ProjectiveSketch,
     RandomizedResponse,
     Rappor,
+    SetResponse,
     SymmetricUnary,
 )
-from dither_shared.mechanisms.numeric import TabulatedMechanism
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population, numbered, zipf
+from server.estimation.sets_of_people import People, privset_tally, response_tally
 
 SURVEYS, USERS = 150, 6_000
 HONEST: dict[str, tuple[Mechanism, set[str]]] = {
@@ -64,8 +66,8 @@ HONEST: dict[str, tuple[Mechanism, set[str]]] = {
 CAREFUL = {"range", "spare", "windows"}
 """Tests of many values at once, which Bonferroni's inequality makes careful, as they may be."""
 
-EXAMINED = [name for name, family in MECHANISMS.items() if not family.items.sets]
-"""Those of sets are in test_health_sets.py."""
+EXAMINED = [name for name, family in MECHANISMS.items() if name in HONEST or not (family.items.sets or name in NUMERIC)]
+"""Those of sets and of numbers in one cohort have tests of their own below."""
 
 
 def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[Tally]) -> dict[str, int]:
@@ -87,15 +89,18 @@ def alarms_of(mechanism: Mechanism, labels: tuple[str, ...], tallies: Iterable[T
 def test_honest_reports_pass_health_tests_as_often_as_stated(name: str) -> None:
     """Of 150 p-values as many are below 1 in 20 as a binomial law allows, at any frequencies; here of Zipf's law."""
     mechanism, tests = HONEST[name] if name in HONEST else (usual(name, 10), None)
-    if isinstance(mechanism, TabulatedMechanism):  # one cohort, whose cells may be of any answers: nothing is known
-        counts = np.ones((1, mechanism.cells), dtype=np.int64)
-        assert health(mechanism, (), Tally(counts.sum(axis=1), counts)) == []
-        return
     population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
     rng = np.random.default_rng(20261120)
     tallies = (sample_tally(mechanism, population, rng) for _ in range(SURVEYS))
     alarms = alarms_of(mechanism, population.labels, tallies)
     assert tests is None or set(alarms) == tests
+
+
+def test_numbers_of_one_cohort_have_no_health_tests() -> None:
+    """Its cells may be of any answers: nothing is known."""
+    mechanism = usual("exponential")
+    counts = np.ones((1, mechanism.cells), dtype=np.int64)
+    assert health(mechanism, (), Tally(counts.sum(axis=1), counts)) == []
 
 
 def odd(mechanism: Mechanism, tally: Tally) -> set[str]:
@@ -135,21 +140,10 @@ def test_forged_reports_are_flagged_by_the_expected_health_tests() -> None:
     assert odd(mechanism, forged(mechanism, 600, 0, [3])) == {"range"}
 
 
-def test_devices_that_repeat_themselves_are_not_forgers() -> None:
-    """The same permanent rows on ten days: odd for independent reports, and not for what they are."""
-    mechanism = OptimizedUnary.calibrate(10, 1.0, 2.0)
-    population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
-    rng, undeclared, declared = np.random.default_rng(7), 0, 0
-    for _ in range(50):
-        tally = sample_tally(mechanism, population, rng)
-        tenfold = Tally(10 * tally.reports, 10 * tally.counts)
-        undeclared += bool(odd(mechanism, tenfold))
-        declared += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
-    assert undeclared > 10
-    assert declared == 0
-    fresh = OptimizedUnary.calibrate(10, 1.0)
-    tally = sample_tally(fresh, population, rng)
-    assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
+def test_repeats_without_permanent_draws_change_no_test() -> None:
+    for name in ("optimized-unary", "local-hashing"):
+        fresh, tally = honest(name)
+        assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
 
 
 def test_few_reports_are_not_tested_while_the_normal_approximation_is_poor() -> None:
@@ -293,3 +287,68 @@ def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(
         assert found["weight-by-cohort"] == pytest.approx(stats.chi2.sf((away**2 / (reports * moments[1])).sum(), 3))
     monkeypatch.setattr("dither_server.analysis.health._LEAST_VARIANCE", enough * moments[1])
     assert "weight-by-cohort" in {check["test"] for check in health(sketch, (), Tally(reports, counts))}
+
+
+@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 5)])
+def test_honest_reports_of_windows_pass_as_often_as_stated(size: int, window: int) -> None:
+    mechanism, people = SetResponse.calibrate(size, 2.0, window=window), People.of(size)
+    rng = np.random.default_rng(20261120)
+    alarms = alarms_of(mechanism, (), (response_tally(mechanism, people, 4_000, rng) for _ in range(SURVEYS)))
+    assert set(alarms) == {"range", "cohorts"} | ({"windows"} if window > 1 else set())
+
+
+def test_honest_lists_of_values_pass_as_often_as_stated() -> None:
+    mechanism, people = PrivSet.calibrate(8, 1.0, at_most=3), People.of(8, 3)
+    rng = np.random.default_rng(20261120)
+    tallies = (privset_tally(mechanism, people.draw(500, rng), rng) for _ in range(SURVEYS))
+    assert set(alarms_of(mechanism, (), tallies)) == {"range"}
+
+
+def test_value_forged_in_one_window_is_flagged_as_odd() -> None:
+    """Two in a hundred forged reports of one window."""
+    mechanism = SetResponse.calibrate(8, 2.0, window=2)
+    tally = response_tally(mechanism, People.of(8), 60_000, np.random.default_rng(5))
+    assert not odd(mechanism, tally)
+    counts = tally.counts.copy()
+    counts[5, mechanism.cells - 1] += 1_200
+    assert odd(mechanism, Tally(counts.sum(axis=1), counts)) == {"cohorts", "windows"}
+    counts[:, 0] += 1_200 - np.bincount([5], [1_200], 8).astype(np.int64)  # as many reports of every window
+    assert odd(mechanism, Tally(counts.sum(axis=1), counts)) == {"windows"}
+    lasting = SetResponse.calibrate(8, 2.0, 3.0, window=2)
+    same = Tally(3 * tally.reports, 3 * tally.counts, Repeats((1,) * 3))
+    once, repeated = ([check["p_value"] for check in health(lasting, (), one)] for one in (tally, same))
+    assert repeated == pytest.approx(once, rel=1e-6)
+
+
+def test_value_in_every_report_is_flagged_as_odd() -> None:
+    """All values in every report is more than everybody has; the levels share the false alarms."""
+    mechanism = SetResponse.calibrate(6, 1.0, window=2)
+    counts = np.zeros((6, 4), dtype=np.int64)
+    counts[:, 3] = 500
+    checks = health(mechanism, (), Tally(counts.sum(axis=1), counts))
+    assert [(check["test"], check["odd"]) for check in checks] == [("range", True), ("cohorts", False)]
+    assert {check["level"] for check in checks} == {FALSE_ALARMS / 2}
+
+
+def test_windows_are_compared_by_pearsons_test() -> None:
+    """Each value's reports in the windows that hold it, with its bit and without, are a table of counts."""
+    mechanism = SetResponse.calibrate(6, 2.0, window=3)
+    tally = response_tally(mechanism, People.of(6), 5_000, np.random.default_rng(8))
+    found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}["windows"]
+    chances = []
+    for value in range(6):
+        cells_of = [mechanism.supporting(value, cohort) for cohort in range(6)]
+        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of) if cells])
+        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(cells_of) if cells])
+        chances.append(stats.chi2_contingency([ones, reports - ones]).pvalue)
+    assert found == pytest.approx(min(1.0, 6 * min(chances)))
+
+
+@pytest.mark.parametrize(("ones", "held"), [(24, False), (25, True), (75, True), (76, False)])
+def test_windows_are_compared_if_25_reports_with_a_value_and_25_without_it_are_expected(ones: int, held: bool) -> None:
+    mechanism = SetResponse.calibrate(6, 2.0, window=3)
+    counts = np.zeros((6, 8), dtype=np.int64)
+    counts[:, 7], counts[:, 0] = ones, 100 - ones  # all values of the window, or none
+    checks = {check["test"]: check["p_value"] for check in health(mechanism, (), Tally(counts.sum(axis=1), counts))}
+    assert ("windows" in checks) == held
+    assert checks.get("windows", 1) == 1, "all windows are alike"

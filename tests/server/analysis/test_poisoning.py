@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 
+from benchmarks.numeric_coverage import dithered
 from contract.cases import each, small_at
-from dither_server.analysis.health import gains, poisoning
+from dither_server.analysis.health import cut_shift, gains, poisoning
 from dither_server.estimation.decoders.support import support
-from dither_server.estimation.estimate import estimate
+from dither_server.estimation.estimate import debiased, estimate
+from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
 from dither_shared import (
     HadamardResponse,
     Mechanism,
     OptimizedUnary,
+    ParameterError,
     PrivSet,
     RandomizedResponse,
     Rappor,
@@ -19,6 +22,7 @@ from dither_shared import (
     Shape,
 )
 from dither_shared.mechanism import NUMBERS
+from server.estimation.numeric.small_laws import expected_tally, small_law
 
 
 def single_reports(mechanism: Mechanism) -> list[Tally]:
@@ -41,10 +45,10 @@ def test_stated_gain_of_one_forged_report_is_reached_and_never_exceeded(mechanis
     honest.counts[:] = 1000
     honest.reports[:] = 1000 * mechanism.cells
     labels = tuple(map(str, range(mechanism.size or 0)))
-    before = estimate(mechanism, labels, honest).frequency[0]
+    before = debiased(mechanism, labels, honest).frequency[0]
     reports = support(mechanism, honest, labels).trials[0]
     moved = [
-        estimate(mechanism, labels, honest + forged).frequency[0] - before
+        debiased(mechanism, labels, honest + forged).frequency[0] - before
         for forged in single_reports(mechanism)
         if support(mechanism, forged, labels).trials[0]
     ]
@@ -72,28 +76,13 @@ def test_forged_reports_of_one_cohort_make_an_absent_value_appear_at_the_stated_
     each = 10**6 // mechanism.cohorts
     honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
     labels = tuple(map(str, range(mechanism.size or 0)))
-    needed, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
-    for forged in (round(0.94 * needed), round(1.06 * needed)):
+    effect, lows = poisoning(mechanism, 10**6, 0.95, 0.01), []
+    assert (effect["share"], effect["reports"]) == (0.01, 10_000)
+    for forged in (round(0.94 * effect["reports_to_appear"]), round(1.06 * effect["reports_to_appear"])):
         made = Tally.zero(mechanism)
         made.reports[0] = made.counts[0, mechanism.supporting(0, 0)[-1]] = forged
         lows.append(estimate(mechanism, labels, honest + made).low[0])
     assert lows[0] == 0 < lows[1]
-
-
-def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
-    """The stated number, and no fewer, lifts the expected interval of an absent value off 0."""
-    mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
-    effect = poisoning(mechanism, users, 0.95, 0.01)
-    assert (effect["share"], effect["reports"]) == (0.01, 10_000)
-    needed = effect["reports_to_appear"]
-    assert needed is not None
-    lows = []
-    for forged in (0, needed, needed + 10):
-        counts = np.full((1, 64), round(float(mechanism.q) * users) + forged)
-        lows.append(estimate(mechanism, tuple(map(str, range(64))), Tally(np.array([users + forged]), counts)).low[0])
-    assert lows[0] == 0
-    assert lows[1] < 1e-5
-    assert lows[2] > 0
 
 
 def test_crafted_rappor_report_moves_its_string_by_the_stated_gain() -> None:
@@ -109,3 +98,46 @@ def test_crafted_rappor_report_moves_its_string_by_the_stated_gain() -> None:
             forged.counts[cohort] = own == bits
         before, after = (estimate(mechanism, ("target",), each).frequency[0] for each in (honest, honest + forged))
         assert after - before == pytest.approx(moved, rel=0.01)
+
+
+def joined_by(tally: Tally, reports: dict[tuple[int, int], int]) -> Tally:
+    counts = tally.counts.copy()
+    for place, number in reports.items():
+        counts[place] += number
+    return Tally(counts.sum(axis=1), counts)
+
+
+def test_worst_score_moves_the_mean_by_the_stated_gain() -> None:
+    """The law's mechanism states the reach of a report; all forgers send the least or the greatest score."""
+    law = small_law(4, 2)
+    honest = expected_tally(law, [2, 5])
+    extra = honest.total // 99
+    part = extra / (honest.total + extra)
+    down, up = (part * (float(score) - 3.5 / 8) for score in (law.score_table.min(), law.score_table.max()))
+    for place, shift in (((0, 2), up), ((3, 0), down)):
+        assert mean_of(law, joined_by(honest, {place: extra})).estimate == pytest.approx(3.5 / 8 + shift)
+
+
+def test_forgers_in_all_phases_or_in_few_move_shares_by_the_stated_shift() -> None:
+    """Forged reports in the lowest cell shift the share by as much as stated."""
+    law = small_law(4, 2)
+    honest = expected_tally(law, [8])
+    for aimed, phases in ((None, range(4)), (2, (0, 1))):
+        extra = {(phase, 0): 4 * 5 // len(phases) for phase in phases}
+        attacked = joined_by(honest, extra)
+        part = 1 - honest.total / attacked.total
+        found = law.cuts(attacked, 0.95).frequency[4 - phases[0] if aimed else 1]
+        assert found == pytest.approx(cut_shift(law, part, aimed))
+
+
+def test_no_forged_report_moves_nothing_and_all_forged_reports_move_anything() -> None:
+    law = dithered(1.0)
+    assert cut_shift(law, 0.0, 1) == 0
+    assert cut_shift(law, 1.0) == 1
+    for bad in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ParameterError):
+            cut_shift(law, bad)
+    for cuts in (0, 65):
+        with pytest.raises(ParameterError):
+            cut_shift(law, 0.1, cuts)
+    assert np.isfinite(cut_shift(law, 0.1, 64))

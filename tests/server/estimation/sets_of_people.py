@@ -1,4 +1,4 @@
-"""People with sets of values, and tallies of their reports: from simulated devices, or from the exact law."""
+"""People with sets of values, and tallies of their reports, by the exact law."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dither_server.tally.arrays import Booleans, Counts, Floats
 from dither_server.tally.tally import Tally
-from dither_shared import KeyedEntropy, Mechanism, PrivSet, Report, SetResponse
+from dither_shared import PrivSet, SetResponse
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,6 @@ class People:
                 law_of_kind = np.concatenate([law_of_kind * (1 - chance), law_of_kind * chance])
             law += law_of_kind / len(self.chances)
         return law
-
-
-def by_devices(mechanism: Mechanism, sets: Booleans, seed: bytes) -> Tally:
-    """Return the tally of a report of each set, as devices make them."""
-    entropy, rows = KeyedEntropy(seed), []
-    for row in sets:
-        item = sum(1 << place for place in np.flatnonzero(row).tolist())
-        cohort = mechanism.draw_cohort(entropy)
-        rows.append(Report(cohort, mechanism.randomize(item, entropy, cohort)).encode(mechanism))
-    return Tally.fold(mechanism, b"".join(rows))
 
 
 def response_tally(mechanism: SetResponse, people: People, reports: int, rng: np.random.Generator) -> Tally:

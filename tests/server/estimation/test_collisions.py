@@ -42,12 +42,6 @@ def reports(mechanism: Sketched, weights: dict[bytes, int], each: int) -> Tally:
 
 
 @pytest.mark.parametrize("mechanism", SKETCHES, ids=str)
-def test_the_variance_of_collisions_by_enumeration(mechanism: Sketched) -> None:
-    assert moment(mechanism, 1) == 0
-    assert mechanism.collision_variance == pytest.approx(float(moment(mechanism, 2)), rel=1e-12)
-
-
-@pytest.mark.parametrize("mechanism", SKETCHES, ids=str)
 def test_the_moments_of_the_bias_by_enumeration(mechanism: Sketched) -> None:
     """Where all strings are looked for, what another adds is its share times one collision; they add up."""
     shares = np.array([0.6, 0.3, 0.1])

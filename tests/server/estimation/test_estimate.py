@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import comb
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from dither_shared import (
     ParameterError,
     ProjectiveSketch,
     RandomizedResponse,
-    SymmetricUnary,
 )
 from dither_shared.mechanism import LISTED, SETS, STRINGS
 
@@ -40,6 +39,7 @@ def test_textbook_survey_has_the_known_estimate_error_and_interval() -> None:
     assert answer.low[1] == pytest.approx((exact.low - 0.25) / 0.5)
     assert answer.high[1] == pytest.approx((exact.high - 0.25) / 0.5)
     assert answer.consistent.tolist() == pytest.approx([0.7, 0.3])
+    assert answer.count.tolist() == pytest.approx([700, 300])
     assert answer.verdicts == ("ok", "ok")
 
 
@@ -49,24 +49,6 @@ def test_a_survey_of_the_opposite_answer_gives_the_same() -> None:
     straight = estimate(SURVEY, NAMES, tally_of([600, 400], 1000))
     for column in ("frequency", "standard_error", "low", "high", "consistent"):
         assert getattr(turned, column) == pytest.approx(getattr(straight, column))
-
-
-@pytest.mark.parametrize("mechanism", [RandomizedResponse.calibrate(4, 1.0), SymmetricUnary.calibrate(4, 1.0)])
-def test_estimates_are_unbiased_and_intervals_cover_by_enumeration(mechanism: Mechanism) -> None:
-    """Over every possible support count of 60 reports, weighted by its exact binomial law."""
-    n = 60
-    answers = [estimate(mechanism, tuple("abcd"), tally_of([count, 0, 0, 0], n)) for count in range(n + 1)]
-    for frequency in (0.0, 0.02, 0.5, 1.0):
-        supported = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
-        law = [comb(n, count) * supported**count * (1 - supported) ** (n - count) for count in range(n + 1)]
-        mean = sum(chance * answer.frequency[0] for chance, answer in zip(law, answers, strict=True))
-        covered = sum(
-            chance
-            for chance, answer in zip(law, answers, strict=True)
-            if answer.low[0] <= frequency + 1e-12 and frequency - 1e-12 <= answer.high[0]
-        )
-        assert mean == pytest.approx(frequency, abs=1e-9), frequency
-        assert covered >= 0.95, frequency
 
 
 def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
@@ -85,14 +67,6 @@ def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
 )
 def test_verdict_follows_from_the_interval_and_the_reports(yes: int, reports: int, verdict: str) -> None:
     assert estimate(SURVEY, NAMES, tally_of([reports - yes, yes], reports)).verdicts[1] == verdict
-
-
-def test_error_of_an_estimate_below_zero_is_that_of_a_value_which_nobody_has() -> None:
-    mechanism = RandomizedResponse.calibrate(4, 1.0)
-    answer = estimate(mechanism, tuple("abcd"), tally_of([1000, 0, 0, 0], 1000))
-    q, p = float(mechanism.q), float(mechanism.p)
-    assert answer.frequency[1] == pytest.approx(-q / (p - q))
-    assert answer.standard_error[1] == pytest.approx((q * (1 - q) / 1000) ** 0.5 / (p - q))
 
 
 def test_estimate_of_no_reports_is_unknown() -> None:
@@ -164,28 +138,14 @@ def test_labels_that_do_not_fit_are_refused() -> None:
 
 
 def test_projection_is_the_closest_consistent_point() -> None:
-    """No other point of the simplex (10,000 random ones) is closer, and a consistent point stays where it is."""
-    rng = np.random.default_rng(20261120)
-    raw = rng.normal(0.1, 0.3, 8)
+    """No corner of the simplex lies on the raw point's side of the projection."""
+    raw = np.random.default_rng(20261120).normal(0.1, 0.3, 8)
     projected = onto_simplex(raw)
     assert projected.sum() == pytest.approx(1)
     assert (projected >= 0).all()
-    others = rng.dirichlet(np.full(8, 0.3), 10_000)
-    assert ((others - raw) ** 2).sum(axis=1).min() >= ((projected - raw) ** 2).sum()
-    assert onto_simplex(projected) == pytest.approx(projected)
+    assert (raw - projected).max() <= (raw - projected) @ projected + 1e-9
     assert onto_subsimplex(np.array([0.2, -0.1, 0.3])).tolist() == [0.2, 0.0, 0.3]
     assert onto_subsimplex(np.array([0.9, 0.9])).tolist() == pytest.approx([0.5, 0.5])
-
-
-def test_interval_of_people_who_report_again_contains_that_of_distinct_people() -> None:
-    for reports in (20, 100, 2_000):
-        for count in range(0, reports + 1, reports // 20):
-            tally = tally_of([count, reports - count], reports)
-            alone = estimate(SURVEY, NAMES, tally)
-            for periods in ((reports - 1, 1), (reports // 2, reports - reports // 2), (reports - 3, 1, 1, 1)):
-                again = estimate(SURVEY, NAMES, replace(tally, repeats=Repeats(periods)))
-                assert (again.low <= alone.low).all(), (reports, count, periods)
-                assert (again.high >= alone.high).all(), (reports, count, periods)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 8])
@@ -218,9 +178,9 @@ def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
     assert onto_sums(np.zeros(0), 0, 2).shape == (0,)
 
 
-def test_a_thousand_values_of_which_three_may_be_chosen() -> None:
-    frequency = np.random.default_rng(1).normal(0.01, 0.05, 1024)
-    projected = onto_sums(frequency, 0, 3)
-    assert projected.sum() == pytest.approx(3)
-    kept = projected > 0
-    assert np.ptp((frequency - projected)[kept]) < 1e-12, "one number is subtracted from all"
+def test_interval_of_people_who_report_again_contains_that_of_distinct_people() -> None:
+    for count, days in product(range(0, 101, 5), ((99, 1), (50, 50), (97, 1, 1, 1))):
+        tally = tally_of([count, 100 - count], 100)
+        alone, again = estimate(SURVEY, NAMES, tally), estimate(SURVEY, NAMES, replace(tally, repeats=Repeats(days)))
+        assert (again.low <= alone.low).all(), (count, days)
+        assert (again.high >= alone.high).all(), (count, days)

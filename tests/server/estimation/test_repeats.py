@@ -121,33 +121,36 @@ def test_two_reports_of_a_device_share_what_the_permanent_stage_has(mechanism: M
     assert float(covariance) == pytest.approx(float(formula), rel=1e-12)
     found = shared_variance(mechanism, ONE, 1 / float(mechanism.coverage))
     assert float(found[0]) == pytest.approx(float(covariance), rel=1e-12)
-    support = [(weight, q + y * (p - q)) for weight, y in law]
-    third = Fraction()
-    for weight, chance in support:  # the mean of three reports of one device
-        for seen, ways in enumerate((1, 3, 3, 1)):
-            likely = ways * chance**seen * (1 - chance) ** (3 - seen)
-            third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
+    support = [(weight, q + y * (p - q), SHARE) for weight, y in law]
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
-    assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
-    noise = Fraction()  # the same about the answers of those who reported
-    for weight, item, answer in holders + others:
-        for (kept_with, chance), (seen, ways) in product(kept(mechanism, item), enumerate((1, 3, 3, 1))):
-            likely = weight * kept_with * ways * chance**seen * (1 - chance) ** (3 - seen)
-            noise += likely * ((Fraction(seen, 3) - q) / (p - q) - answer) ** 3
+    assert float(people[0]) == pytest.approx(third_of_three(support, p, q), rel=1e-9)
+    answers = [
+        (weight * kept_with, chance, Fraction(answer))
+        for weight, item, answer in holders + others
+        for kept_with, chance in kept(mechanism, item)
+    ]
     alone = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=False)
-    assert mechanism.coverage < 1 or float(alone[0]) == pytest.approx(float(noise), rel=1e-9)
+    assert mechanism.coverage < 1 or float(alone[0]) == pytest.approx(third_of_three(answers, p, q), rel=1e-9)
+
+
+def third_of_three(law: list[tuple[Fraction, Fraction, Fraction]], p: Fraction, q: Fraction) -> float:
+    """Return the third moment of the mean of three reports of one device about a share.
+
+    The law has the probability of each kind of device, the chance that its report supports the value, and the share.
+    """
+    moment = Fraction()
+    for (weight, chance, share), (seen, ways) in product(law, enumerate((1, 3, 3, 1))):
+        likely = weight * ways * chance**seen * (1 - chance) ** (3 - seen)
+        moment += likely * ((Fraction(seen, 3) - q) / (p - q) - share) ** 3
+    return float(moment)
 
 
 def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
-    """By enumeration in fractions: the third moment of the mean of three reports of one device, of a share of 3/10."""
-    mechanism, third = RandomizedResponse.calibrate(3, 1.0), Fraction()
+    mechanism = RandomizedResponse.calibrate(3, 1.0)
     p, q = mechanism.p, mechanism.q
-    for weight, chance in ((SHARE, p), (1 - SHARE, q)):
-        for seen, ways in enumerate((1, 3, 3, 1)):
-            likely = ways * chance**seen * (1 - chance) ** (3 - seen)
-            third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
-    assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+    third = third_of_three([(SHARE, p, SHARE), (1 - SHARE, q, SHARE)], p, q)
+    assert float(people[0]) == pytest.approx(third, rel=1e-9)
     windows = SetResponse.calibrate(3, 3.0, window=2)
     once, again = (third_moment(windows, ONE, np.array([3.0]), times, sampled=False) for times in (1.0, 3.0))
     assert once == again, "the noise and the window of each report are its own"

@@ -1,10 +1,19 @@
+"""Shuffled reports: every mechanism has bounds or a reason, and a batch keeps what a metric promises of it."""
+
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from contract.cases import each, usual
-from dither_server.analysis.shuffling.amplified import Amplified, amplified
+from dither_server.analysis.shuffling.amplified import Amplified, amplified, keeps, local_epsilon, require_mixed
 from dither_server.analysis.shuffling.blanket import blanket_delta, finite_law
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
-from dither_shared import MECHANISMS, Mechanism, ParameterError
+from dither_server.app import create_app
+from dither_shared import MECHANISMS, Mechanism, ParameterError, RandomizedResponse, parse_metrics
+from dither_shared.mechanisms.auto import choose
+from server.cli.invoking import invoke
+from server.collecting import config
 
 
 @each(lambda: MECHANISMS)
@@ -28,15 +37,6 @@ def test_every_mechanism_has_bounds_or_a_reason(name: str) -> None:
         lasting = amplified(usual(name, permanent_epsilon=2.0), 10**6, 1e-6)
         assert (lasting.generic, lasting.blanket, lasting.best) == (None, None, lasting.local)
         assert lasting.reason is not None
-
-
-def test_a_bound_is_never_above_the_loss_of_one_report() -> None:
-    for reports in (1, 2, 10):
-        bounds = amplified(usual("randomized-response"), reports, 1e-12)
-        assert bounds.best <= bounds.local
-        assert bounds.generic is not None
-        assert bounds.generic <= bounds.local
-    assert amplified(usual("randomized-response"), 1, 1e-12).best == pytest.approx(1, abs=1e-4)
 
 
 def test_forged_reports_hide_nobody() -> None:
@@ -87,3 +87,54 @@ def test_batches_compose_and_delta_adds() -> None:
     assert many[1] == pytest.approx(366e-6)
     with pytest.raises(ParameterError, match="delta"):
         bounds.after(10**6)
+
+
+TOML = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark", "system"]
+epsilon = {epsilon}
+mixed = {{epsilon = {mixed}, least = {least}}}
+"""
+
+
+def test_batch_keeps_the_promise_that_its_bound_proves_and_no_stronger_one() -> None:
+    mechanism = choose(10, 2.0)
+    best = amplified(mechanism, 1000, 1e-6).best
+    assert keeps(mechanism, best * 1.0001, 1000, 1e-6)
+    assert not keeps(mechanism, best * 0.999, 1000, 1e-6)
+    assert keeps(mechanism, best * 0.999, 1100, 1e-6)
+    assert keeps(mechanism, mechanism.epsilon, 1, 1e-6)
+
+
+def test_permanent_draws_and_laws_with_a_delta_are_never_kept() -> None:
+    lasting = RandomizedResponse.calibrate(3, 1.0, 2.0)
+    gaussian = MECHANISMS["discrete-gaussian"].configure(None, {"epsilon": 1.0, "delta": 1e-9})
+    for mechanism in (lasting, gaussian):
+        assert not keeps(mechanism, 0.9, 10**6, 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(1.0, 502), (0.5, 502), (0.2, 10_000)])
+def test_the_largest_epsilon_of_a_report_is_found_to_a_thousandth(epsilon: float, least: int) -> None:
+    at = partial(choose, 10)
+    local, mechanism = local_epsilon(at, epsilon, least, 1e-6)
+    assert epsilon < local < 4
+    assert keeps(mechanism, epsilon, least, 1e-6)
+    assert not keeps(at(local + 0.001), epsilon, least, 1e-6)
+    assert local_epsilon(at, epsilon, 2, 1e-6)[0] == epsilon  # two reports hide nothing at that delta
+    assert local_epsilon(at, epsilon, 10**6, 1e-6)[0] == 4
+
+
+def test_a_collector_refuses_a_promise_that_its_batches_do_not_keep(tmp_path: Path) -> None:
+    good = parse_metrics(TOML.format(epsilon=3.0, mixed=1.0, least=2000))
+    require_mixed(good.values())
+    bad = TOML.format(epsilon=3.0, mixed=1.0, least=200)
+    refused = r"metrics.theme.mixed: at epsilon = 3 a batch of 200 reports guarantees only .*, not 1;"
+    with pytest.raises(ParameterError, match=refused):
+        require_mixed(parse_metrics(bad).values())
+    with pytest.raises(ParameterError, match="mixed"):
+        create_app(config(tmp_path, metrics=parse_metrics(bad)))
+    (tmp_path / "metrics.toml").write_text(bad, encoding="utf-8")
+    checked = invoke(tmp_path, "doctor")
+    assert checked.exit_code == 2
+    assert "metrics.theme.mixed: at epsilon = 3 a batch of 200 reports guarantees" in checked.output

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+from contract.cases import each
 from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
-from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
+from dither_shared import MECHANISMS, LocalHashing, Mechanism, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
 from dither_shared.primitives.channel import OwnedChannel, TwoLevel
 from server.analysis.shuffling.exact import exact_delta, table_of
@@ -48,21 +49,10 @@ def cases(epsilon: float) -> list[Case]:
     return listed
 
 
-ENUMERATED = [
-    pytest.param(*case, marks=pytest.mark.slow if epsilon == 1.0 else ())
-    for epsilon in (0.5, 1.0, 2.0)
-    for case in cases(epsilon)
-]
-"""Slow in the middle: a bound that is too low there and at neither end would be odd."""
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "values", "reports", "pairs"), ENUMERATED, ids=lambda part: getattr(part, "name", "")
-)
-def test_no_shuffling_bound_is_below_the_exact_delta(
-    mechanism: Mechanism, values: Sequence[Item], reports: tuple[int, ...], pairs: list[tuple[int, int]] | None
-) -> None:
+@each(lambda: [case for epsilon in (0.5, 2.0) for case in cases(epsilon)])
+def test_no_shuffling_bound_is_below_the_exact_delta(case: Case) -> None:
     """By enumeration of all values that the others may hold."""
+    mechanism, values, reports, pairs = case
     law, table = mechanism.two_level, table_of(mechanism, values)
     assert law
     for count in reports:
@@ -82,7 +72,7 @@ def test_no_bound_for_several_reports_of_one_device_is_below_the_exact_delta(
     name: str, size: int, counts: tuple[int, ...], own: int
 ) -> None:
     """All that they and the others may hold."""
-    for epsilon in (0.5, 1.0, 2.0):
+    for epsilon in (0.5, 2.0):
         mechanism = built(name, size, epsilon)
         law, table = mechanism.two_level, table_of(mechanism, range(size))
         assert law
@@ -102,24 +92,11 @@ def test_blanket_of_randomized_response_is_often_exact(size: int, reports: int) 
     assert blanket_delta(coin.two_level, reports, 0.1) == pytest.approx(float(truth), rel=1e-5)
 
 
-TABLE = [
-    (10**3, 1.0, 1e-6, 0.182, 0.149, 0.0802, 0.103, 0.101),
-    (10**4, 4.0, 1e-6, 0.601, 0.411, 0.381, 0.288, 0.282),
-]
-MORE = [
-    (10**6, 1.0, 1e-8, 0.00613, 0.00501, 0.00273, 0.00350, 0.00343),
-    (10**4, 1.0, 1e-6, 0.0530, 0.0432, 0.0233, 0.0299, 0.0294),
-    (10**4, 2.0, 1e-6, 0.155, 0.114, 0.0798, 0.0794, 0.0797),
-    (10**6, 4.0, 1e-8, 0.0642, 0.0451, 0.0420, 0.0324, 0.0317),
-    (10**9, 1.0, 1e-6, 7.9e-5, 6.2e-5, 2.9e-5, 4.0e-5, 3.9e-5),
-]
-"""Reports, ε₀, δ, and ε by the generic bound, for two answers, 10 answers, subset selection of 100, a plane of 1024.
-
-``MORE`` is slow: a lattice of a billion reports takes a second, and the rows above stand for small ε and large.
-"""
+TABLE = [(10**3, 1.0, 1e-6, 0.182, 0.149, 0.0802, 0.103, 0.101), (10**4, 4.0, 1e-6, 0.601, 0.411, 0.381, 0.288, 0.282)]
+"""Reports, ε₀, δ, and ε by the generic bound, for two answers, 10 answers, subset selection of 100, a plane of 1024."""
 
 
-@pytest.mark.parametrize("row", [*TABLE, *(pytest.param(row, marks=pytest.mark.slow) for row in MORE)], ids=str)
+@pytest.mark.parametrize("row", TABLE, ids=str)
 def test_published_table_of_bounds_is_reproduced_to_its_last_digit(
     row: tuple[int, float, float, float, float, float, float, float],
 ) -> None:
@@ -127,55 +104,10 @@ def test_published_table_of_bounds_is_reproduced_to_its_last_digit(
     laws = [law_of("randomized-response", size, epsilon) for size in (2, 10)]
     laws += [law_of("subset-selection", 100, epsilon), law_of("projective-geometry", 1024, epsilon)]
     epsilons = [generic_epsilon(epsilon, reports, delta), *(blanket_epsilon(law, reports, delta) for law in laws)]
-    digits = 3 if reports < 10**9 else 2
-    assert [float(f"{each:.{digits}g}") for each in epsilons] == expected
+    assert [float(f"{each:.3g}") for each in epsilons] == expected
 
 
-def summed(law: TwoLevel, reports: int, after: float) -> float:
-    """Return E[(X_1 + … + X_n)_+]/n by adding up how often each value of X may come."""
-    odds, share, overlap = float(law.ratio), float(law.share), float(law.overlap)
-    bar, blanket = math.exp(after), float(law.blanket)
-    atoms = [
-        (odds - bar, blanket * (share - overlap)),
-        (1 - bar * odds, blanket * (share - overlap)),
-        (odds * (1 - bar), blanket * overlap),
-        (1 - bar, blanket * (1 - 2 * share + overlap)),
-    ]
-
-    def more(left: int, rest: Sequence[tuple[float, float]], total: float, mass: float) -> float:
-        if not rest:
-            return max(0.0, total) * mass * (1 - blanket) ** left
-        (value, chance), *others = rest
-        if chance < 1e-12:
-            return more(left, others, total, mass)
-        return math.fsum(
-            more(left - many, others, total + many * value, mass * math.comb(left, many) * chance**many)
-            for many in range(left + 1)
-        )
-
-    return more(reports, atoms, 0.0, 1.0) / reports
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "reports"),
-    [("randomized-response", 2, 200), ("randomized-response", 10, 30), ("optimized-unary", 5, 14)],
-)
-@pytest.mark.parametrize("after", [0.05, 0.7])
-def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int, reports: int, after: float) -> None:
-    law = law_of(name, size, 1.0)
-    direct = summed(law, reports, after)
-    assert 0 < blanket_delta(law, reports, after) / direct - 1 < 1e-3
-
-
-@pytest.mark.parametrize(
-    ("name", "reports"),
-    [
-        ("randomized-response", 1),
-        ("randomized-response", 10**3),
-        pytest.param("randomized-response", 10**9, marks=pytest.mark.slow),  # half a second a lattice
-        ("optimized-unary", 2),
-    ],
-)
+@pytest.mark.parametrize(("name", "reports"), [("randomized-response", 10**3), ("optimized-unary", 2)])
 def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(name: str, reports: int) -> None:
     for epsilon in (0.1, 8.0):
         law, most = law_of(name, 10, epsilon), built(name, 10, epsilon).epsilon
@@ -185,18 +117,3 @@ def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(n
             assert loss >= most or blanket_delta(law, reports, loss) <= delta
         assert blanket_epsilon(law, 10 * reports, 1e-6) <= epsilons[1]
     assert blanket_delta(law, reports, most + 1e-9) == 0
-
-
-def test_blanket_of_one_report_hides_it_no_better_than_its_own_noise() -> None:
-    law = law_of("randomized-response", 2, 1.0)
-    coin = built("randomized-response", 2, 1.0)
-    for after in (0.0, 0.5, 0.9):
-        alone = coin.p - Fraction(math.exp(after)) * coin.q
-        assert blanket_delta(law, 1, after) == pytest.approx(float(alone), rel=2e-6)
-        assert blanket_delta(law, 1, after) >= alone
-
-
-@pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])
-def test_blanket_of_no_reports_or_an_impossible_delta_is_refused(reports: int, delta: float, place: str) -> None:
-    with pytest.raises(ParameterError, match=place):
-        blanket_epsilon(law_of("randomized-response", 2, 1.0), reports, delta)

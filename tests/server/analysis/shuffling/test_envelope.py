@@ -42,17 +42,6 @@ def test_no_bound_for_a_number_is_below_the_exact_delta(name: str, epsilon: floa
                 assert truth <= Fraction(blanket_delta(law_of(mechanism), count, after))
 
 
-@pytest.mark.parametrize(("name", "size"), [("randomized-response", 3), ("hadamard-response", 3)])
-def test_no_bound_for_a_listed_answer_is_below_the_exact_delta(name: str, size: int) -> None:
-    for epsilon in (0.5, 2.0):
-        mechanism = listed(name, size, epsilon)
-        table = table_of(mechanism, range(size))
-        for count in (2, 4):
-            for part in (0.1, 0.6):
-                truth = exact_delta(table, count, Fraction(math.exp(part * epsilon)))
-                assert truth <= Fraction(blanket_delta(law_of(mechanism), count, part * epsilon))
-
-
 @pytest.mark.parametrize(
     "mechanism", [listed("randomized-response", 10, 1.0), numeric("dithered-response", 2.0)], ids=str
 )

@@ -64,14 +64,6 @@ def test_every_batch_size_has_a_generic_bound(reports: int, epsilon: float) -> N
         assert after == epsilon or generic_delta(epsilon, reports, after) <= delta
 
 
-def test_generic_bound_cuts_the_range_into_few_blocks() -> None:
-    for reports in (2, 1000, 10**5, 10**10):
-        for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
-            blocks = clone_blocks(reports - 1, epsilon)
-            assert len(blocks) <= 2100
-            assert 1 - 1e-9 <= sum(mass for _, mass in blocks) <= 1 + 1e-9
-
-
 @pytest.mark.parametrize("power", [-1, -5, -9])
 def test_search_for_epsilon_takes_few_steps_wherever_it_begins(power: int) -> None:
     for guess in (1e-12, 10.0**power, 0.9):
@@ -94,9 +86,7 @@ def test_search_for_epsilon_takes_few_steps_wherever_it_begins(power: int) -> No
         (math.inf, 10, 1e-6, "epsilon"),
         (1.0, 0, 1e-6, "reports"),
         (1.0, 10**11, 1e-6, "reports"),
-        (1.0, 10, 0.0, "delta"),
-        (1.0, 10, 1.0, "delta"),
-        (1.0, 10, math.nan, "delta"),
+        *((1.0, 10, delta, "delta") for delta in (0.0, 1.0, math.nan)),
     ],
 )
 def test_generic_bound_of_impossible_numbers_is_refused(epsilon: float, reports: int, delta: float, place: str) -> None:

@@ -60,13 +60,6 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
-def test_exact_estimate_is_the_share_at_which_the_count_is_expected() -> None:
-    trials = np.array([1.0, 30.0, 1e9])
-    for law, part in product(LAWS.values(), (0.0, 0.3, 1.0)):
-        expected = trials * (law.q + part * (law.p - law.q))
-        assert law.estimate(expected, trials) == pytest.approx(part, abs=1e-9)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_tail_probabilities_match_their_definition(alpha: float) -> None:
     split = tails(alpha)

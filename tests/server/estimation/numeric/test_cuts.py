@@ -1,8 +1,5 @@
 """Shares below any place, between the points of the grid too, and quantiles from their intervals."""
 
-from fractions import Fraction
-from itertools import accumulate, combinations_with_replacement
-
 import numpy as np
 import pytest
 
@@ -56,19 +53,6 @@ def test_drawn_intervals_are_monotone_and_wider() -> None:
     low, high = CUTS.drawn()
     assert low.tolist() == [0, 0.1, 0.3, 0.3, 1]
     assert high.tolist() == [0, 0.3, 0.9, 0.9, 1]
-
-
-def test_shares_of_any_answers_lie_between_those_of_their_grid_points() -> None:
-    """P[u < i - 1] <= F(i) <= P[u < i], by exact fractions, for three people at or between four points."""
-    for places in combinations_with_replacement([Fraction(n, 4) for n in range(13)], 3):
-        shares = [Fraction(0)] * 5
-        for place in places:
-            point = int(place)
-            shares[point] += 1 - (place - point)
-            shares[point + 1] += place - point
-        below = [Fraction(0), *accumulate(shares[:4])]
-        for cut in range(1, 5):
-            assert sum(place < cut - 1 for place in places) <= below[cut] <= sum(place < cut for place in places)
 
 
 def cuts(low: list[float], high: list[float]) -> Cuts:

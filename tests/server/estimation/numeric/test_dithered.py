@@ -1,11 +1,21 @@
-"""The dithered law against its definition, walked with exact fractions."""
+"""The dithered law against its definition in exact fractions, and pooled bounds: their coverage by enumeration."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
-from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.dithered import (
+    WIDTHS,
+    Dithered,
+    Pooling,
+    approximate_upper_bounds,
+    poisson_binomial_level,
+    pooled_bounds,
+    upper_bounds,
+    widths_of,
+)
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
@@ -100,3 +110,129 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
 def test_dithered_law_of_impossible_numbers_is_refused(phases: int, steps: int, p: str, q: str) -> None:
     with pytest.raises(ParameterError):
         Dithered(phases, steps, Fraction(p), Fraction(q))
+
+
+GAP, BASE = 0.5, 0.25
+
+
+def alone(base: np.ndarray) -> Pooling:
+    """The law of reports of different people."""
+    return Pooling(base, GAP, np.zeros(len(base)), 1.0, 1.0, None)
+
+
+def test_pooled_bounds_cover_as_often_as_stated() -> None:
+    """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
+    trials = np.array([12, 9])
+    counts = np.array([(one, other) for one in range(13) for other in range(10)])
+    found = [pooled_bounds(seen, trials, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
+    low, high = (np.array([ends[side] for ends in found]) for side in (0, 1))
+    missed = []
+    for first in np.linspace(0, 1, 21):
+        for second in np.linspace(first, 1, 11):
+            shares = np.array([first, second])
+            chance = np.prod(stats.binom.pmf(counts, trials, BASE + GAP * shares), axis=1)
+            missed += [chance @ (low > shares + 1e-12), chance @ (high < shares - 1e-12)]
+    assert np.max(missed) <= 0.1 + 1e-12
+    assert np.max(missed) > 0.03  # the bounds are not trivial
+
+
+def test_pooled_bound_is_that_of_the_tightest_window() -> None:
+    rng = np.random.default_rng(2)
+    trials = rng.integers(50, 400, 40)
+    base = np.repeat([BASE / 2, BASE], 20)
+    shares = np.sort(rng.beta(0.5, 0.5, 40))
+    seen = rng.binomial(trials, base + GAP * shares)
+    low, high = pooled_bounds(seen, trials, alone(base), WIDTHS, 0.05)
+    assert high == pytest.approx([tightest(seen, trials, base, cut) for cut in range(40)], abs=0.003)
+    opposite = 1 - GAP - base[::-1]
+    failed = (trials - seen)[::-1]
+    from_above = [1 - tightest(failed, trials[::-1], opposite, cut) for cut in range(40)]
+    assert low == pytest.approx(from_above[::-1], abs=0.003)
+
+
+def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) -> float:
+    bounds = []
+    for width in WIDTHS:
+        window = slice(cut, cut + width)
+        trials = asked[window].sum()
+        bound = upper_bounds(
+            np.array([float(seen[window].sum())]),
+            np.array([float(trials)]),
+            poisson_binomial_level(0.025 / len(WIDTHS)),
+        )
+        bounds.append((bound.item() - (asked * base)[window].sum() / trials) / GAP)
+    return float(min(max(min(bounds), 0.0), 1.0))
+
+
+def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases() -> None:
+    assert widths_of(100_000, 64) == [4, 8, 16]
+    assert widths_of(400_000, 64) == [2, 4, 8, 16]
+    assert widths_of(640_000, 64) == [1, 2, 4, 8, 16]
+    assert [widths_of(reports, 2) for reports in (0, 9_999, 10_000, 20_000)] == [[2], [2], [2], [1, 2]]
+    assert [widths_of(0, phases) for phases in (1, 3, 5)] == [[1], [2], [4]]
+    # with one phase the bound is that of its one cut, whatever the next cuts say
+    ends = [
+        pooled_bounds(np.array([50, seen]), np.array([100, 100]), alone(np.full(2, BASE)), [1], 0.05)
+        for seen in (50, 100)
+    ]
+    bound = upper_bounds(np.array([50.0]), np.array([100.0]), poisson_binomial_level(0.025)).item()
+    assert ends[0][1][0] == ends[1][1][0] == pytest.approx((bound - BASE) / GAP)
+
+
+def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbours() -> None:
+    law, none = alone(np.full(2, BASE)), np.zeros(2, dtype=np.int64)
+    low, high = pooled_bounds(none, none, law, (1, 2), 0.05)
+    assert (low == 0).all()
+    assert (high == 1).all()
+    low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), law, (1, 2), 0.05)
+    assert (low[0], high[1]) == (0, 1)
+    assert low[1] > 0.9
+
+
+def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
+    trials, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
+    law = alone(np.full(4, BASE))
+    once, again = (pooled_bounds(seen, trials, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
+    assert (again[0] < once[0]).all()
+    assert (again[1] > once[1]).all()
+    low, high = pooled_bounds(0 * seen, 0 * trials, law._replace(repeats=10.0), (1, 2, 4), 0.05)
+    assert (low == 0).all()
+    assert (high == 1).all()
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.005, 1e-10])
+@pytest.mark.parametrize("trials", [1, 2, 300, 10**9])
+def test_pooled_bound_is_where_so_few_successes_have_the_stated_chance(trials: int, alpha: float) -> None:
+    successes = np.unique([0, trials // 3, trials - 1 - trials // 50]).astype(np.float64)
+    bound = upper_bounds(successes, np.full(len(successes), float(trials)), alpha)
+    chance = special.betainc(trials - successes, successes + 1, 1 - bound)  # P[Bin(trials, bound) <= successes]
+    assert chance == pytest.approx(alpha, rel=1e-4)
+    assert upper_bounds(np.array([float(trials)]), np.array([float(trials)]), alpha).item() == 1
+    assert upper_bounds(np.zeros(1), np.zeros(1), alpha).item() == 1
+
+
+def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
+    trials = np.array([40.0, 1000.0, 1e6])
+    successes = np.floor(trials * 0.3)
+    exact = upper_bounds(successes, trials, 0.005)
+    assert approximate_upper_bounds(successes, trials, 0.005) - successes / trials == pytest.approx(
+        exact - successes / trials, rel=0.05
+    )
+    assert np.isfinite(approximate_upper_bounds(np.zeros(1), np.zeros(1), 0.005)).all()
+
+
+def test_bounds_of_unequal_chances_miss_no_oftener_than_stated() -> None:
+    """Two trials of chances 1 and 0.98 have a failure oftener than two of 0.99 each."""
+    alpha = 1 - 0.99**2 + 5e-5
+    one_failure = np.array([1.0]), np.array([2.0])
+    assert upper_bounds(*one_failure, alpha).item() < 0.99  # a miss, of chance 0.02
+    assert alpha < 0.02
+    assert upper_bounds(*one_failure, poisson_binomial_level(alpha)).item() >= 0.99
+    chances = np.concatenate([np.linspace(0.5, 1, 30), np.full(10, 0.97)])
+    law = np.ones(1)
+    for chance in chances:
+        law = np.convolve(law, [1 - chance, chance])
+    for alpha in (0.25, 0.05, 0.005):
+        bounds = upper_bounds(np.arange(41.0), np.full(41, 40.0), poisson_binomial_level(alpha))
+        assert law[bounds < chances.mean()].sum() <= alpha
+    assert poisson_binomial_level(1e-12) == pytest.approx(1e-12, rel=1e-9)

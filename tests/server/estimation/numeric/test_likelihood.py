@@ -8,7 +8,7 @@ from dither_server.estimation.numeric.law import NumericLaw, maximum_likelihood
 from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_server.tally.tally import Tally
 
-from .small_laws import SMALL, expected_tally, small_law
+from .small_laws import SMALL, small_law
 
 Floats = np.ndarray
 
@@ -65,13 +65,6 @@ def test_likelihood_converges_if_all_reports_agree(epsilon: float, phases: int, 
     fit = maximum_likelihood(law, law.cell_shares(Tally(counts.sum(axis=1), counts)), reports)
     assert fit.short <= 0.001
     assert law.spread(fit.curve)[-1 if phases == 1 else steps * phases + phases - 1] == pytest.approx(law.gap, rel=1e-2)
-
-
-def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
-    """From the expected tally of two spikes the fit finds these and nothing else."""
-    law = small_law(4, 3)
-    fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)
-    assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
 
 def test_likelihood_fit_accepts_tables_even_singular_ones() -> None:
