@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["NOT_RUN", "PAGES", "ROOT", "SLOW"]
-
 ROOT = Path(__file__).parents[2]
 
 PAGES = [

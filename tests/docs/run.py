@@ -8,8 +8,6 @@ from .blocks import blocks_of
 from .pages import PAGES, ROOT
 from .running import run_page
 
-__all__ = ["main", "not_run"]
-
 
 def not_run() -> list[str]:
     """Return the blocks of all pages that are not run: where, and why."""

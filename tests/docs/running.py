@@ -1,6 +1,7 @@
 """Run one page: its blocks in order, in a fresh folder with a home of its own, in one shell."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,21 +14,17 @@ from typing import BinaryIO, NamedTuple
 
 from forkserver import stubs
 
-from .blocks import Block, PageError, blocks_of
-from .checks import mistake_in
-from .outputs import missing_line
+from .blocks import Block, PageError, blocks_of, mistake_in
 from .pages import ROOT
-from .ports import free_ports, ports_of
-from .script import script_of
-from .servers import DEFAULT_PORTS
-
-__all__ = ["LIMIT", "Run", "run_page"]
+from .script import DEFAULT_PORTS, free_ports, ports_of, script_of
 
 LIMIT = 900.0
 """Seconds that a page may take on a machine that does much else; it should take 20 on one at rest."""
 
 _SHOWN = 40
 _KEPT = ("LANG", "SSL_CERT_FILE", "SYSTEMROOT")
+_PART = re.compile(r"(?P<anything>…)|(?P<number>[-+−]?\d[\d,.]*(?:e[-+]?\d+)?)|(?P<space>\s+)|(?P<text>[^…\d\s]+|.)")
+_NUMBER = r"[-+−]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?"
 
 
 class Run(NamedTuple):
@@ -142,3 +139,29 @@ def _environment(folder: Path) -> dict[str, str]:
             "MPLCONFIGDIR": str(matplotlib),
         }
     )
+
+
+def missing_line(expected: str, printed: str) -> str:
+    """Return the first line of ``expected`` that ``printed`` lacks, below those before it; "" if all are there.
+
+    Any number stands for a number, any white space for white space, and … for anything; lines may come between.
+    """
+    lines = iter(printed.splitlines())
+    for wanted in filter(str.strip, expected.splitlines()):
+        pattern = re.compile(_pattern(wanted.strip()))
+        if wanted.strip() != "…" and not any(pattern.fullmatch(line.strip()) for line in lines):
+            return wanted.strip()
+    return ""
+
+
+def _pattern(line: str) -> str:
+    patterns = {"anything": ".*", "number": _NUMBER, "space": r"\s*" if "…" in line else r"\s+"}
+    found = (
+        # A number at the end of a sentence keeps its full stop.
+        patterns[part.lastgroup]
+        + (re.escape(part[0][-1]) if part.lastgroup == "number" and part[0][-1] in ",." else "")
+        if part.lastgroup in patterns
+        else re.escape(part[0])
+        for part in _PART.finditer(line)
+    )
+    return "".join(found)

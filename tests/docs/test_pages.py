@@ -2,8 +2,7 @@
 
 import pytest
 
-from docs.blocks import blocks_of
-from docs.checks import mistake_in
+from docs.blocks import blocks_of, mistake_in
 from docs.pages import NOT_RUN, PAGES, ROOT, SLOW
 from docs.run import not_run
 from docs.running import run_page
