@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from client.devices import Make, Script, parts_on
+from client.devices import Make, Script
 from dither import __main__ as program
-from dither.state.folder import apps_folder, default_folder
+from dither.state.folder import default_folder
 from dither.transparency.apps import apps_in, status_of
 
 
@@ -41,11 +41,6 @@ def test_status_shows_one_line_per_app(used: Path, capsys: pytest.CaptureFixture
     assert "status --app NAME" in output.out
     assert output.err == ""
     assert contents(used) == before
-
-
-def test_an_authority_for_all_apps_is_named_in_each_line(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("status", environ={"DITHER": "off"}) == 0
-    assert capsys.readouterr().out.count("DITHER in the environment") == 3
 
 
 def test_status_without_any_app_creates_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,21 +116,13 @@ def test_commands_about_questions_require_an_app(capsys: pytest.CaptureFixture[s
     assert run("status", "--app", "../notes") == 2
 
 
-def test_file_being_written_by_another_process_is_no_trouble(used: Path) -> None:
-    with parts_on(used / "org.example.notes").journal.transaction():  # which holds the lock
-        assert status_of("org.example.notes", used / "org.example.notes", {}).trouble == ()
-
-
 def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The XDG Base Directory Specification requires to ignore a relative path as invalid."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
-    for home in ("state", "./state", "../state", "~/state", ""):
+    for home, base in (("./state", ".local/state"), ("~/state", ".local/state"), (str(tmp_path / "state"), "state")):
         monkeypatch.setenv("XDG_STATE_HOME", home)
-        assert Path(default_folder("notes")) == tmp_path / ".local/state/dither/notes"
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert Path(default_folder("notes")) == tmp_path / "state/dither/notes"
-    assert Path(apps_folder()) == tmp_path / "state/dither"
+        assert Path(default_folder("notes")) == tmp_path / base / "dither/notes"
 
 
 def test_failed_uploads_are_reported_without_the_questions(

@@ -1,14 +1,13 @@
 """Attributes that are sent in the clear are named before consent, in the status, and for each upload."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from client.devices import METRICS, Calendar, Make, Script
+from client.devices import METRICS, Make
 from dither.__main__ import main
 from dither.transparency.explain import catalogue, reading
-from dither_shared import Batch, Strata, parse_metrics
+from dither_shared import Batch, parse_metrics
 
 TOML = """
 [metrics.theme]
@@ -95,23 +94,3 @@ def test_preview_shows_the_meaning_and_the_stratum_of_a_number_together(make: Ma
     (body,) = client.preview()
     assert client.explain(body).endswith("; in the clear: platform linux")
     assert reading(STRATIFIED, body.replace(b"linux", b"linu")).endswith("; in the clear: platform linu")
-
-
-@pytest.mark.parametrize("values", [["linux", "windows", "macos"], ["windows", "linux"], ["linux"]])
-def test_changed_attribute_list_is_a_new_version_and_needs_new_consent(
-    make: Make, folder: Path, calendar: Calendar, values: list[str]
-) -> None:
-    script = Script()
-    before = make(folder, metrics=STRATIFIED, transport=script, strata={"platform": "linux"})
-    before.record("startup", 3)
-    assert before.flush(60)
-    calendar.pass_days(1)
-    changed = dataclasses.replace(STRATIFIED["startup"], strata=Strata.of([("platform", values)]))
-    client = make(folder, metrics=STRATIFIED | {"startup": changed}, mode=None, strata={"platform": "linux"})
-    assert changed.version != STRATIFIED["startup"].version
-    assert client.pending() == ["startup"]
-    client.record("startup", 3)
-    assert (client.status().withheld, client.preview()) == (1, [])
-    client.consent("on", client.pending())
-    client.record("startup", 3)
-    assert [Batch.decode(body).version for body in client.preview()] == [changed.version]
