@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,8 @@ def test_sent_command_prints_the_bytes(
     assert client.flush(60)
     assert main(["sent", *arguments]) == 0
     assert capsys.readouterr().out.encode().splitlines() == client.sent() != []
+    assert main(["status", *arguments]) == 0
+    assert re.search(r"\nlast upload: .* to http://127\.0\.0\.1:9: 202: accepted\n?", capsys.readouterr().out)
 
 
 def test_forget_says_that_sent_reports_cannot_be_recalled(

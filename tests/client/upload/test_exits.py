@@ -211,10 +211,3 @@ def test_the_exit_of_a_forked_child_does_not_wait_for_the_parents_report(
     parts.close()
     stuck.release.set()
     join_uploads()
-
-
-@pytest.mark.parametrize("name", ["exit_wait", "exit_every"])
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_an_invalid_exit_wait_or_exit_every_is_refused(make: Make, name: str, value: float) -> None:
-    with pytest.raises(dither.ParameterError, match=rf"^{name}: "):
-        make(**{name: value})

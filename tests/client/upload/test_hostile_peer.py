@@ -24,9 +24,6 @@ def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.A
 @pytest.mark.parametrize(
     "rest",
     [
-        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
-        b"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n",
-        b"Content-Length: -1\r\n\r\n",
         b"Content-Length: 99999999999999999999\r\n\r\n",
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n",  # and trailers without end
         b"\r\n",
@@ -52,14 +49,9 @@ def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> No
     ("start", "piece", "why"),
     [
         (OK, b"X" * 65536, "head of the answer is longer"),  # one line of a gibibyte
-        (b"", b"H" * 65536, "head of the answer is longer"),
         (OK, b"A: b\r\n" * 10_000, "header fields"),  # a hundred million fields
-        (b"", b"\0" * 65536, "head of the answer is longer"),
-        (OK, b" folded\r\n" * 5000, "header fields"),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, "only interim answers"),
-        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 2000, "only interim answers"),
         (b"", b"\r\n" * 30_000, "not HTTP"),
-        (b"", b"\x16\x03\x01\x02\x00" * 10_000, "longer|not HTTP"),
     ],
 )
 def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
@@ -141,7 +133,6 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
     [
         (b"HTTP/1.0 202 Accepted\r\n\r\n", dither.Answer(202)),
         (b"HTTP/1.1 202\r\n\r\n", dither.Answer(202)),
-        (b"HTTP/1.1 202 \r\n\r\n", dither.Answer(202)),
         (b"HTTP/1.1 202 Accepted\nRetry-After: 7\n\n", dither.Answer(202, 7)),
         (b"HTTP/1.1 503 Busy\r\nretry-AFTER:\t 30 \r\n\r\n", dither.Answer(503, 30)),
         (b"HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nRetry-After: 40\r\n\r\n", dither.Answer(503, 30)),
@@ -166,15 +157,11 @@ def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> 
     [
         b"",
         b"HTTP/1.1 202 Accepted\r\n",  # cut off
-        b"HTTP/1.1 202 Accepted\r\nRetry-",
         b"HTTP/2 202 Accepted\r\n\r\n",
         b"HTTP/1.1 2020 Accepted\r\n\r\n",
-        b"HTTP/1.1 -20 Accepted\r\n\r\n",
         b"HTTP/1.1 099 Low\r\n\r\n",
         b"HTTP/1.1 600 High\r\n\r\n",
         b"HTTP/1.1  202 Accepted\r\n\r\n",
-        b"\0\0\0\r\n\r\n",
-        b"202\r\n\r\n",
     ],
 )
 def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
@@ -217,17 +204,16 @@ def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
         send(peer)
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
 @pytest.mark.parametrize("hangs_up", [True, False])
-def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
+def test_redirects_are_not_followed(hangs_up: bool) -> None:
     def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
-        connection.sendall(b"HTTP/1.1 %d Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n" % status)
+        connection.sendall(b"HTTP/1.1 307 Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n")
         if not hangs_up:
             connection.recv(1)
 
     with serving(handle) as peer:
-        assert send(peer) == dither.Answer(status)
+        assert send(peer) == dither.Answer(307)
         assert peer.connections == 1
 
 

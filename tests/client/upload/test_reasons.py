@@ -20,9 +20,7 @@ from ports import kept_port
     [
         (401, "401: the collector requires a token, or does not know this one"),
         (404, "404: the collector does not know this metric, or there is none at this address"),
-        (409, "409: the collector does not know this version of the metric"),
         (302, "302: the endpoint redirects; the client does not follow"),
-        (503, "503: the collector is busy"),
         (507, "507: the collector failed"),
         (204, "204: not an answer of a collector; is there one at this address?"),
     ],

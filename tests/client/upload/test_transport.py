@@ -39,25 +39,18 @@ def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
     assert set(first) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
 
 
-def test_the_apps_token_is_sent_and_is_the_only_difference(make: Make, collector: Collector) -> None:
-    for token in ("an-app's.token", None):
-        client = make(transport=None, endpoint=collector.endpoint, token=token)
+def test_the_apps_token_is_sent_to_a_collector_and_is_the_only_difference(make: Make, collector: Collector) -> None:
+    for token, seal in (("an-app's.token", None), (None, None), ("an-app's.token", KEY)):
+        client = make(transport=None, endpoint=collector.endpoint, token=token, seal=seal)
         client.record("browser", "firefox")
         assert client.flush(60)
         assert (
             "app's" not in f"{client!r} {client.status()!r} {dither.HttpTransport(collector.endpoint, token=token)!r}"
         )
-    first, second = (request.headers for request in collector.arrived)
+    first, second, relayed = (request.headers for request in collector.arrived)
     assert first.pop("Authorization") == "Bearer an-app's.token"
     assert first == second
-
-
-def test_a_relay_gets_no_token(make: Make, collector: Collector) -> None:
-    client = make(transport=None, endpoint=collector.endpoint, token="an-app.s", seal=KEY)  # noqa: S106 — no secret
-    client.record("browser", "firefox")
-    assert client.flush(60)
-    (request,) = collector.arrived
-    assert "Authorization" not in request.headers
+    assert "Authorization" not in relayed
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nCookie: id=1", "ü", "a\x7f"])
@@ -92,21 +85,23 @@ def test_retry_after_in_both_forms(collector: Collector) -> None:
 
 @pytest.mark.parametrize(
     "endpoint",
-    ["", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://host/?a=b"],
+    [
+        *("", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://h/?a=b"),
+        *("http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://h/a b", "http://ü" * 90),
+        *("https://[::1", f"https://{'a' * 70}.org", "https://example.org:65536"),
+    ],
 )
 def test_an_invalid_endpoint_is_refused(endpoint: str) -> None:
-    with pytest.raises(dither.ParameterError, match="endpoint"):
+    with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
         dither.HttpTransport(endpoint)
 
 
 @pytest.mark.parametrize(
     "endpoint",
     [
-        "ftp://user:Very-Secret@host",
         "https://user:Very-Secret@host",
         "https://user:Very-Secret@[host",
         "https://user:Very/Very-Secret@host",
-        "https://user:Very-Secret@host:port",
         "user:Very-Secret@host",
         "//user:Very-Secret@host",
         "ftp://host?token=Very-Secret",
@@ -182,12 +177,3 @@ def test_the_host_header_is_ascii_with_any_unusual_port(
     monkeypatch.setattr("dither_shared.bounded_http.connect", lambda *_, **__: Stream())
     assert dither.HttpTransport(endpoint).send(b"{}") == dither.Answer(202)
     assert b"\r\nHost: %b\r\n" % host in sent[0]
-
-
-@pytest.mark.parametrize(
-    "endpoint",
-    ["http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://example.org/a b", "http://ü" * 90],
-)
-def test_an_endpoint_with_characters_outside_a_url_is_refused(endpoint: str) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
-        dither.HttpTransport(endpoint)
