@@ -12,7 +12,7 @@ import pytest
 
 from client.devices import Make
 from dither import __main__ as program
-from dither.cli.users import USERS, run
+from dither.cli.users import run
 from dither.state.state import MemoryState
 from dither_shared import RandomizedResponse
 from dither_shared.mechanism import Item
@@ -225,26 +225,10 @@ def test_definitions_that_cannot_be_used_get_one_line(
 # Commands that an app offers itself: its user need not know where definitions or state are stored.
 
 
-@pytest.mark.parametrize("arguments", [[], ["status"]])
-def test_offered_commands_default_to_status(
-    arguments: list[str], make: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(make(), arguments) == 0
-    assert capsys.readouterr().out.startswith("telemetry is on (decided by the user's choice)\n")
-
-
-def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    client = make(folder)
-    client.record("mobile", True)
-    for name in USERS:
-        assert run(client, [name, *(["--yes"] if name == "on" else [])]) == 0, name
-    capsys.readouterr()
-    assert run(make(folder, mode=None), ["status", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["mode"] == "off"
-
-
 def test_choice_by_command_applies_to_the_running_client(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(mode=None)
+    assert run(client) == 0
+    assert capsys.readouterr().out.startswith("telemetry is off (decided by default")
     assert run(client, ["on", "--yes"]) == 0
     shown = capsys.readouterr().out
     assert shown.index("would like to ask 6 questions") < shown.index("telemetry is on")

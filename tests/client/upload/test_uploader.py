@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import dither
-from client.devices import Make, Script, Stuck, join_uploads, parts_on, upload_threads, uploader_of
+from client.devices import Make, Script, Stuck, join_uploads, parts_on, uploader_of
 from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
 from dither.upload.worker import Worker
@@ -141,22 +141,6 @@ def test_report_whose_result_cannot_be_stored_is_sent_once(
     assert client.flush(60)
     assert client.flush(60)
     assert len(sent.bodies) == 1
-
-
-def test_a_report_is_sent_in_the_background_and_the_thread_ends(make: Make) -> None:
-    arrived = threading.Event()
-
-    class Waiting(Script):
-        def send(self, body: bytes) -> dither.Answer:
-            arrived.set()
-            return super().send(body)
-
-    client = make(transport=Waiting(), background=True)
-    assert not upload_threads()
-    client.record("mobile", True)
-    assert arrived.wait(60)
-    join_uploads()
-    assert client.status().sent == 1
 
 
 def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
