@@ -1,7 +1,7 @@
 """A test that a page names is there, under that name."""
 
-import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,6 @@ def test_the_threat_model_names_tests() -> None:
     assert "docs/explanation/threat-model.md" in NAMING
 
 
+@cache
 def functions_of(file: Path) -> set[str]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^ *def (\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["CLIENT", "HERE", "chromium", "node", "packages", "run"]
+from forkserver import stubs
 
 HERE = Path(__file__).parent
 CLIENT = HERE.parents[1] / "client" / "js"
@@ -40,6 +40,12 @@ def node() -> str:
     if int(re.findall(r"\d+", version)[0]) < _LEAST:
         pytest.skip(f"Node {version.strip()} is older than {_LEAST}")
     return program
+
+
+def python() -> str:
+    """Return a Python that starts programs of dither from a fork server, where there is one."""
+    folder = stubs()
+    return str(Path(folder, "python")) if folder else sys.executable
 
 
 def packages() -> Path:
@@ -76,19 +82,14 @@ def chromium() -> str:
     return program
 
 
-def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None, quick: bool = False) -> str:
-    """Run a program in a folder and return what it prints; the test fails with its output if it fails.
-
-    ``quick`` leaves out the tests of JavaScript that are slow.
-    """
+def run(*command: str | Path, folder: Path = CLIENT, **environment: str) -> str:
+    """Run a program in a folder and return what it prints; the test fails with its output if it fails."""
     # Names of Node's would change how it runs, and consent looks at CI.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("NODE_") and key != "CI"}
-    named = {"DITHER_PYTHON": sys.executable} | ({"DITHER_CHROMIUM": chromium} if chromium else {})
-    named |= {"DITHER_QUICK": "1"} if quick else {}
     done = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env=inherited | named,
+        env=inherited | environment,
         capture_output=True,
         text=True,
         check=False,
