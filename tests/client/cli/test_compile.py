@@ -29,69 +29,22 @@ expires = 2027-06-30
 tier = "technical"
 strata = {platform = ["linux", "mac"]}
 
-[metrics.mobile]
-type = "boolean"
-truth = 0.75
-period = "week"
-
-[metrics.used]
-type = "selection"
-values = ["export", "search", "print"]
-at_most = 2
-epsilon = 1.0
-
-[metrics.startup]
-type = "number"
-low = 0.05
-high = 60.0
-log = true
-unit = "s"
-epsilon = 1.0
-
-[metrics.browser]
-type = "string"
-epsilon = 2.0
-candidates = ["Firefox"]
-
-[metrics.crash]
-type = "string"
-discover = {alphabet = "a-z0-9._-", length = 12}
-epsilon = 2.0
-
-[metrics.both]
-type = "cross"
-cross = ["theme", "mobile"]
-epsilon = 2.0
+[metrics]
+mobile = {type = "boolean", truth = 0.75, period = "week"}
+used = {type = "selection", values = ["export", "search", "print"], at_most = 2, epsilon = 1.0}
+startup = {type = "number", low = 0.05, high = 60.0, log = true, unit = "s", epsilon = 1.0}
+browser = {type = "string", epsilon = 2.0, candidates = ["Firefox"]}
+crash = {type = "string", discover = {alphabet = "a-z0-9._-", length = 12}, epsilon = 2.0}
+both = {type = "cross", cross = ["theme", "mobile"], epsilon = 2.0}
 """
-REFUSED = """
-[metrics.lasting]
-type = "boolean"
-epsilon = 1.0
-permanent_epsilon = 2.0
-period = "once"
-
-[metrics.asked]
-type = "boolean"
-epsilon = 1.0
-one_of = "looks"
-
-[metrics.load]
-type = "number"
-mechanism = "discrete-laplace"
-low = 0
-high = 100
-epsilon = 1.0
-
-[metrics.bits]
-type = "string"
-mechanism = "rappor"
-epsilon = 1.0
-
-[metrics.sketch]
-type = "string"
-mechanism = "count-mean-sketch"
-epsilon = 1.0
+REFUSED = """\
+lasting = {type = "boolean", epsilon = 1.0, permanent_epsilon = 2.0, period = "once"}
+asked = {type = "boolean", epsilon = 1.0, one_of = "looks"}
+load = {type = "number", mechanism = "discrete-laplace", low = 0, high = 100, epsilon = 1.0}
+bits = {type = "string", mechanism = "rappor", epsilon = 1.0}
+sketch = {type = "string", mechanism = "count-mean-sketch", epsilon = 1.0}
 """
+"""More of the table ``metrics``."""
 
 
 def main(*arguments: object) -> int:
@@ -197,7 +150,7 @@ def test_compile_names_all_refusals_together_and_writes_nothing(
     assert "uses SHA-256" in said["sketch.mechanism"]
     assert "into a separate file" in advice
     with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
-        compiled(parse_metrics(REFUSED)["lasting"])
+        compiled(parse_metrics(KINDS + REFUSED)["lasting"])
 
 
 def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,10 +12,11 @@ from dither.transparency.explain import reading
 from dither_shared import Batch, KeyedEntropy, Report, parse_metrics
 
 DEFINITION = """
-[metrics.theme]
-type = "choice"
-values = ["light", "dark"]
-epsilon = 1.0
+[metrics]
+theme = {type = "choice", values = ["light", "dark"], epsilon = 1.0}
+temperature = {type = "number", low = -40, high = 60, unit = "°C", epsilon = 1.0, permanent_epsilon = 2.0}
+editor = {type = "string", mechanism = "projective-count-mean-sketch", epsilon = 1.0, permanent_epsilon = 2.0}
+both = {type = "cross", cross = {theme = ["light", "dark"], failed = {type = "boolean"}}, epsilon = 1.0}
 
 [metrics.startup]
 description = "How long does the app take to start?"
@@ -25,14 +26,6 @@ high = 60.0
 log = true
 unit = "s"
 epsilon = 1.0
-
-[metrics.temperature]
-type = "number"
-low = -40
-high = 60
-unit = "°C"
-epsilon = 1.0
-permanent_epsilon = 2.0
 
 [metrics.used]
 description = "Which of these have you used this week?"
@@ -51,18 +44,6 @@ permanent_epsilon = 2.0
 description = "In which function did the app crash?"
 type = "string"
 discover = {alphabet = "a-z0-9._-", length = 12, fold = true}
-epsilon = 1.0
-
-[metrics.editor]
-type = "string"
-mechanism = "projective-count-mean-sketch"
-epsilon = 1.0
-permanent_epsilon = 2.0
-
-[metrics.both]
-description = "Which theme, where it failed?"
-type = "cross"
-cross = {theme = ["light", "dark"], failed = {type = "boolean"}}
 epsilon = 1.0
 """
 METRICS = parse_metrics(DEFINITION)

@@ -17,17 +17,9 @@ values = ["light", "dark"]
 epsilon = 1.0
 strata = {platform = ["linux", "windows"], channel = ["stable", "beta"]}
 
-[metrics.startup]
-type = "number"
-low = 0
-high = 10
-unit = "s"
-epsilon = 1.0
-strata = {platform = ["linux", "windows"]}
-
-[metrics.mobile]
-type = "boolean"
-epsilon = 1.0
+[metrics]
+startup = {type = "number", low = 0, high = 10, unit = "s", epsilon = 1.0, strata = {platform = ["linux", "windows"]}}
+mobile = {type = "boolean", epsilon = 1.0}
 """
 STRATIFIED = parse_metrics(TOML)
 CLEAR = "Sent in the clear, not changed at random: platform (linux, windows or other), channel (stable, beta or other)"

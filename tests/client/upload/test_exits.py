@@ -44,61 +44,39 @@ EXITS = {"exit_wait": 0.01, "exit_every": 0.0, "background": True}
 
 
 @pytest.mark.parametrize(
-    ("other", "waits"), [({}, True), ({"exit_wait": 0}, False), ({"background": False}, False)], ids=str
+    "run",
+    ["found a due report", "without exit_wait", "in the foreground", "found none", "closed", "rests", "put off", "two"],
 )
-def test_the_exit_of_a_run_that_found_a_due_report_waits(
-    make: Make, folder: Path, at_exit: Callable[[], None], other: dict[str, object], waits: bool
+def test_an_exit_waits_only_if_the_run_found_a_due_report_that_is_being_sent(
+    make: Make, folder: Path, at_exit: Callable[[], None], run: str
 ) -> None:
-    make(folder).record("mobile", True)
+    """``put off`` found a report that the collector postponed, and ``two`` another one besides."""
+    if run != "found none":
+        earlier = make(folder, transport=Script([dither.Answer(503, 60)]))
+        earlier.record("mobile", True)
+        if run in {"put off", "two"}:
+            assert not earlier.flush(60)
+            notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
+            (folder / "delivery").write_text(json.dumps(notes))
+        if run == "two":
+            earlier.record("theme", "dark")
     stuck = Stuck()
-    client = make(folder, mode=None, transport=stuck, **(EXITS | other))
-    if "background" not in other:
+    changed: dict[str, dict[str, float]] = {
+        "without exit_wait": {"exit_wait": 0},
+        "in the foreground": {"background": 0},
+    }
+    client = make(folder, transport=stuck, **(EXITS | changed.get(run, {})))
+    client.record("theme", "dark")
+    if run != "in the foreground":
+        client.flush(0)  # because its thread may be idle
         assert stuck.started.wait(60)
-    at_exit()
-    assert waited(folder) is waits
-    client.close()
-    stuck.release.set()
-
-
-@pytest.mark.parametrize("how", ["it found none", "it is closed", "it rests"])
-def test_the_exit_of_any_other_run_does_not_wait(
-    make: Make, folder: Path, at_exit: Callable[[], None], how: str
-) -> None:
-    if how != "it found none":
-        make(folder).record("mobile", True)
-    stuck = Stuck()
-    client = make(folder, transport=stuck, **EXITS)
-    client.record("mobile", True)
-    assert stuck.started.wait(60)
-    if how == "it is closed":
+    if run == "closed":
         client.close()
-    if how == "it rests":
+    if run == "rests":
         stuck.release.set()
         join_uploads()
     at_exit()
-    assert not waited(folder)
-    client.close()
-    stuck.release.set()
-
-
-@pytest.mark.parametrize("another", [False, True])
-def test_report_that_the_collector_put_off_does_not_make_an_exit_wait(
-    make: Make, folder: Path, at_exit: Callable[[], None], another: bool
-) -> None:
-    first = make(folder, transport=Script([dither.Answer(503, 60)]))
-    first.record("mobile", True)
-    assert not first.flush(60)
-    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
-    (folder / "delivery").write_text(json.dumps(notes))
-    if another:
-        first.record("theme", "dark")
-    stuck = Stuck()
-    client = make(folder, mode=None, transport=stuck, **EXITS)
-    client.record("theme", "dark")
-    client.flush(0)  # because its thread is idle
-    assert stuck.started.wait(60)
-    at_exit()
-    assert waited(folder) is another
+    assert waited(folder) is (run in {"found a due report", "two"})
     client.close()
     stuck.release.set()
 

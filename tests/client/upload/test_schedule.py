@@ -49,15 +49,6 @@ def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
-def test_pause_redraws_departures_that_fall_into_it() -> None:
-    clock = Clock()
-    drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
-    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    assert departures.next_due(ENTRIES[:2]) == (ENTRIES[0], 10.0)
-    departures.pause()
-    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
-
-
 def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
@@ -94,14 +85,6 @@ def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
         assert departures.put_off(ENTRIES[0], None, BUSY) == (number > 0)
         waits.append(departures.next_due(ENTRIES[:1])[1])
     assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
-
-
-def test_one_report_of_an_earlier_run_leaves_at_once() -> None:
-    clock = Clock()
-    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
-    departures.send_now(ENTRIES[1])
-    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 0.0)
-    assert departures.next_due([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
 
 
 @pytest.mark.parametrize("name", ["spread", "exit_wait", "exit_every"])
