@@ -174,10 +174,6 @@ def test_compile_writes_a_large_file_and_names_its_largest_metric(
     assert f"the file has {output.stat().st_size / 1024:.0f} KiB" in line
     assert "the largest metric is long, with " in line
     assert line.endswith("fewer or shorter values make it smaller")
-    fine = '[metrics.fine]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\nresolution = 256\nsteps = 1000\n'
-    definitions.write_text(KINDS + fine, encoding="utf-8")
-    assert main(definitions, "-o", output) == 0
-    assert capsys.readouterr().err == ""
 
 
 def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

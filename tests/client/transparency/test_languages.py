@@ -31,16 +31,6 @@ def test_consent_is_asked_in_the_language_of_the_app(make: Make) -> None:
         assert english not in text
 
 
-def test_consent_does_not_depend_on_the_language(make: Make, folder: Path) -> None:
-    client = make(folder, mode=None, language=GERMAN)
-    client.consent("on")
-    accepted = (folder / "consent").read_bytes()
-    assert make(folder, mode=None).pending() == []
-    again = make(folder.with_name("other"), mode=None)
-    again.consent("on")
-    assert (folder.with_name("other") / "consent").read_bytes() == accepted
-
-
 def test_status_keeps_its_identifiers_and_says_its_sentences(make: Make) -> None:
     status = make(language="de").status()
     assert (status.mode, status.decided_by) == ("on", "the user's choice")

@@ -141,13 +141,6 @@ def test_endpoints_are_shown_without_secrets(endpoint: str, shown: str) -> None:
     assert without_secrets(endpoint) == shown
 
 
-def test_an_endpoint_given_as_the_app_name_is_not_quoted(make: Make) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^app: this cannot be an app's name"):
-        make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
-    with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
-        dither.HttpTransport("https://host:Very-Secret%40host")
-
-
 @pytest.mark.parametrize(
     ("endpoint", "host"),
     [

@@ -212,14 +212,12 @@ def test_consent_withdrawn_during_the_sync_stops_the_upload(
 
 
 def test_a_wake_while_the_worker_ends_starts_it_again() -> None:
-    taken: list[int] = []
     waiting = [0]
 
     def step() -> float | None:
         if not waiting[0]:
             return None
         waiting[0] -= 1
-        taken.append(1)
         return 0.0
 
     worker = Worker(step, lambda _: None)
