@@ -59,11 +59,7 @@ def where(command: list[str]) -> tuple[str, str]:
 
 @pytest.mark.slow  # each computes the laws of all mechanisms
 @pytest.mark.parametrize(
-    ("part", "kind", "rows"),
-    [
-        ("leaks", "leak", {"accuracy-leaks": 12}),
-        ("errors", "error", {"accuracy-measured": 9}),
-    ],
+    ("part", "kind", "rows"), [("leaks", "leak", {"accuracy-leaks": 12}), ("errors", "error", {"accuracy-measured": 9})]
 )
 def test_each_part_of_the_comparison_makes_its_tables(
     part: str, kind: str, rows: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

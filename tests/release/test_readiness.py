@@ -55,10 +55,7 @@ def test_release_notes_are_the_changelog_of_the_version(tmp_path: Path) -> None:
         ({"CHANGELOG": CHANGES.replace(HEADING, "## 0.2.0 (2026-02-30)")}, "2026-02-30 is no day"),
         ({"CHANGELOG": CHANGES.replace(HEADING, "## 0.2.0 (2026-11-23)")}, "2026-11-23 is yet to come"),
         ({"CHANGELOG": "## 0.2.0 (2026-11-22)\n\n## 0.1.0 (2026-10-01)\n- Begins.\n"}, "it says nothing of 0.2.0"),
-        (
-            {"CHANGELOG": CHANGES.replace("Unreleased\n", "Unreleased\n- More.\n")},
-            "belongs under '0.2.0 (2026-11-22)'",
-        ),
+        ({"CHANGELOG": CHANGES.replace("Unreleased\n", "Unreleased\n- More.\n")}, "belongs under '0.2.0 (2026-11-22)'"),
     ],
 )
 def test_readiness_names_the_missing_part(tmp_path: Path, changed: dict[str, str], said: str) -> None:

@@ -306,8 +306,7 @@ def test_probe_of_a_relay_does_not_promise_that_reports_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("head", "piece"),
-    [(b"\r\n", b"x" * 65536), (b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1000)],
+    ("head", "piece"), [(b"\r\n", b"x" * 65536), (b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1000)]
 )
 def test_probe_does_not_read_an_endless_body(head: bytes, piece: bytes) -> None:
     def pouring(connection: socket.socket) -> None:
