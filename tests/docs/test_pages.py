@@ -10,8 +10,7 @@ import pytest
 from docs.blocks import blocks_of, mistake_in
 from docs.notebook import NOTEBOOK, collector, executed
 from docs.pages import NOT_RUN, PAGES, ROOT, SLOW
-from docs.run import not_run
-from docs.running import run_page
+from docs.run import not_run, run_page
 from published_example import publish_example
 
 KEPT = ROOT / "docs/published/answers"

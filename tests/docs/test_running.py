@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.running import Run, missing_line, run_page
+from docs.run import Run, missing_line, run_page
 
 _PRINTED = """\
 theme: 1,204 reports of 2026-11-21

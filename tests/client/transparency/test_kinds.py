@@ -60,19 +60,15 @@ def arguments(tmp_path: Path, folder: Path) -> list[str]:
 TEXTS: Mapping[str, tuple[str, ...]] = {
     "startup": (
         "How long does the app take to start?",
-        "Answers: a number from 0.05 to 60 s",
         "your number is put into one of 3 ranges whose borders are chosen at random for each report",
-        "in 58 of 100 cases the report names that range",
         "at most 2.72 times as sure of anything about your number",
         "It says: the number is ",
         "in 42 of 100 cases a report names a wrong range",
     ),
     "used": (
-        "Which of these have you used this week?",
         "Answers: any of: export, search, print, share",
         "a report covers 2 of the 4 values, chosen at random for each report",
         "a value of yours is named 81 times in 100, one that is not yours 19 times",
-        "at most 7.39 times as sure of anything about all your values together",
         "It says: it reports only on ",
     ),
     "liked": (
@@ -83,9 +79,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
         "never more than ",
     ),
     "crash": (
-        "In which function did the app crash?",
         "any text of up to 12 of the characters -.0-9_a-z (capitals count as small letters); a longer one is cut",
-        "a report covers the beginning of your text, or of all of it",
         "at most 73 in 100 sure after one report",
         "It says: it reports on ",
         FITS,

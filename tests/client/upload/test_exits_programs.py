@@ -10,7 +10,7 @@ import pytest
 
 from client.conftest import Collector
 from client.test_lives import VERSIONS, python_of
-from client.test_processes import FLOORS, needs_fork, needs_posix, run
+from client.test_processes import FLOORS, needs_posix, run
 from dither_shared import Batch
 
 FIRST = date(2026, 11, 18).toordinal()
@@ -82,22 +82,6 @@ def test_each_version_of_python_delivers_the_report_of_the_run_before(
             [python_of(version), "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=False
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert days(collector) == 1
-
-
-@needs_fork
-def test_a_forked_child_exits_at_once_while_its_parent_sends(
-    definitions: str, folder: Path, collector: Collector
-) -> None:
-    program = _ENDS_AT_ONCE + (
-        "import warnings\n"
-        "warnings.filterwarnings('ignore', '.*multi-threaded.*fork', DeprecationWarning)\n"  # of Python 3.12 and later
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    sys.exit(7)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-    )
-    assert set(ran(program, definitions, folder, collector.endpoint)) == {(0, "7\n", "")}
     assert days(collector) == 1
 
 

@@ -48,17 +48,6 @@ def test_a_metric_that_the_collector_does_not_know_holds_up_no_other(make: Make)
     assert sent.bodies[0] == sent.bodies[2]
 
 
-def test_other_refusals_keep_the_reports_and_end_the_flush(make: Make) -> None:
-    sent = Script([401])
-    client = make(transport=sent, spread=1e6)
-    client.record("mobile", True)
-    client.record("theme", "dark")
-    assert not client.flush(60)
-    assert len(sent.bodies) == 1, "the other would get the same answer"
-    assert (client.status().dropped, client.status().queued) == (0, 2)
-    assert client.flush(60)
-
-
 def test_a_flush_asks_once_for_reports_that_were_refused_before(make: Make) -> None:
     sent = Script([404] * 5)
     client = make(transport=sent)
