@@ -1,6 +1,5 @@
 """Node, the npm packages and Chromium, as the tests of the client for JavaScript find them, or skip."""
 
-import fcntl
 import functools
 import json
 import os
@@ -8,8 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,13 +16,6 @@ from forkserver import stubs
 HERE = Path(__file__).parent
 CLIENT = HERE.parents[1] / "client" / "js"
 _LEAST = 20
-_INSTALL = [
-    *("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"),
-    *("--fetch-timeout=20000", "--fetch-retries=1", "--prefix"),
-]
-_PATIENT_WITH_NPM = 240.0
-"""Seconds to bring some packages; without a network npm gives up after some forty, and by default after minutes."""
-
 _PATIENCE = 600.0
 """Seconds for a program that does its work in a few, on a machine that does much else."""
 
@@ -49,28 +39,12 @@ def python() -> str:
 
 
 def packages() -> Path:
-    """Return the folder of the npm packages that the client's development takes, installed if need be; or skip."""
+    """Return the folder of the npm packages that the client's development takes; skip the test if one is lacking."""
     node()
-    if reason := _lacking_because():
-        pytest.skip(reason)
+    wanted: dict[str, str] = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    if lacking := [f"{name}@{version}" for name, version in wanted.items() if _installed(name) != version]:
+        pytest.skip(f"no {', '.join(lacking)} here: npm install --prefix client/js (.ci/run does)")
     return CLIENT / "node_modules"
-
-
-@functools.cache  # otherwise each test would wait for a network that is not there
-def _lacking_because() -> str:
-    """Return why npm's packages are lacking; "" if they are there, or have been installed now."""
-    with _alone(CLIENT):
-        if not _lacking():
-            return ""
-        if shutil.which("npm") is None:
-            return f"no npm here, to install {', '.join(_lacking())}"
-        command = [*_INSTALL, str(CLIENT)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENT_WITH_NPM)
-        except subprocess.TimeoutExpired:
-            return f"npm cannot install {', '.join(_lacking())} in {_PATIENT_WITH_NPM:g} seconds"
-        failed = done.returncode or _lacking()
-        return f"npm cannot install {', '.join(_lacking())}: {done.stderr[-300:]}" if failed else ""
 
 
 @functools.cache
@@ -104,25 +78,9 @@ def _failures(output: str) -> str:
     return "\n".join(re.findall(r"^ *not ok.*?^ *\.\.\.$", output, re.DOTALL | re.MULTILINE)) or output
 
 
-def _lacking() -> list[str]:
-    wanted: Mapping[str, str] = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
-    return [f"{name}@{version}" for name, version in wanted.items() if _installed(name) != version]
-
-
 def _installed(name: str) -> str | None:
     try:
         found = json.loads((CLIENT / "node_modules" / name / "package.json").read_text(encoding="utf-8"))
     except OSError:
         return None
     return str(found["version"])
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one test process do this at a time."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
