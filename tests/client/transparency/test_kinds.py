@@ -1,4 +1,4 @@
-"""Each kind of question as a user sees it, from the question to the upload."""
+"""Each kind of question, and what is sent in the clear with it, as a user sees it from the question to the upload."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from client.devices import Make
 from dither import ParameterError
 from dither import __main__ as program
-from dither.transparency.explain import reading
+from dither.transparency.explain import catalogue, reading
 from dither_shared import Batch, KeyedEntropy, Report, parse_metrics
 
 DEFINITION = """
@@ -148,3 +148,78 @@ def test_the_status_states_odds_and_cost(
     program.main(["status", *arguments], environ={})
     shown = capsys.readouterr().out
     assert [name for name, metric in metrics.items() if metric.odds not in shown] == []
+
+
+TOML = """
+[metrics.theme]
+description = "Which theme?"
+type = "choice"
+values = ["light", "dark"]
+epsilon = 1.0
+strata = {platform = ["linux", "windows"], channel = ["stable", "beta"]}
+
+[metrics]
+startup = {type = "number", low = 0, high = 10, unit = "s", epsilon = 1.0, strata = {platform = ["linux", "windows"]}}
+mobile = {type = "boolean", epsilon = 1.0}
+"""
+STRATIFIED = parse_metrics(TOML)
+CLEAR = "Sent in the clear, not changed at random: platform (linux, windows or other), channel (stable, beta or other)"
+
+
+def examples(text: str) -> list[Batch]:
+    lines = [line for line in text.splitlines() if "An upload, for example" in line]
+    return [Batch.decode(line.partition(": ")[2].encode()) for line in lines]
+
+
+def test_consent_text_names_the_attributes_sent_in_the_clear(make: Make) -> None:
+    text = make(metrics=STRATIFIED, mode=None, strata={"channel": "beta"}).consent_text()
+    head, theme, startup, mobile = text.split("\n\n")
+    assert "What is sent in the clear is not changed." in head
+    assert CLEAR in theme
+    assert "Sent in the clear, not changed at random: platform (linux, windows or other)\n" in startup
+    assert "n the clear" not in mobile
+    assert "It says: in the clear: platform linux, channel beta" in theme
+    assert "; in the clear: platform linux" in startup
+    assert [batch.stratum for batch in examples(text)] == ["linux/beta", "linux", None]
+
+
+def test_the_example_has_the_stratum_of_this_device(make: Make) -> None:
+    client = make(metrics=STRATIFIED, mode=None, strata={"platform": "plan9", "channel": "stable"})
+    assert [batch.stratum for batch in examples(client.consent_text())] == ["other/stable", "other", None]
+    assert client.status().unlisted == {}, "an example is no report"
+
+
+def test_consent_text_without_strata_mentions_no_attribute_in_the_clear(make: Make) -> None:
+    client = make(metrics=METRICS, mode=None)
+    assert "in the clear" not in client.consent_text() + catalogue(METRICS.values())
+    assert {metric.in_the_clear for metric in client.status().metrics} == {""}
+
+
+def test_the_status_names_strata_as_sent_in_the_clear(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path(arguments[1]).write_text(TOML, "utf-8")
+    assert program.main(["status", *arguments], environ={}) == 0
+    assert f"    {CLEAR[0].lower()}{CLEAR[1:]}\n" in capsys.readouterr().out
+    assert program.main(["status", *arguments, "--json"], environ={}) == 0
+    assert '"in_the_clear": "platform (linux, windows or other)"' in capsys.readouterr().out
+
+
+def test_a_preview_names_the_stratum(
+    arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(arguments[1]).write_text(TOML, "utf-8")
+    client = make(folder, metrics=STRATIFIED, strata={"platform": "windows"})
+    client.record("theme", "dark", channel="beta")
+    client.record("mobile", True)
+    theme, mobile = (body.decode() for body in client.preview())
+    assert program.main(["preview", *arguments], environ={}) == 0
+    assert capsys.readouterr().out == f"{theme}\n    in the clear: platform windows, channel beta\n{mobile}\n"
+    assert program.main(["preview", *arguments[2:]], environ={}) == 0, "without the questions"
+    assert capsys.readouterr().out == f"{theme}\n    in the clear: windows/beta\n{mobile}\n"
+
+
+def test_preview_shows_the_meaning_and_the_stratum_of_a_number_together(make: Make) -> None:
+    client = make(metrics=STRATIFIED)
+    client.record("startup", 3, platform="linux")
+    (body,) = client.preview()
+    assert client.explain(body).endswith("; in the clear: platform linux")
+    assert reading(STRATIFIED, body.replace(b"linux", b"linu")).endswith("; in the clear: platform linu")
