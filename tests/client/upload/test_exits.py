@@ -73,7 +73,7 @@ def test_an_exit_waits_only_if_the_run_found_a_due_report_that_is_being_sent(
         "without exit_wait": {"exit_wait": 0},
         "in the foreground": {"background": 0},
     }
-    client = make(folder, transport=stuck, **(EXITS | changed.get(run, {})))
+    client = make(folder, transport=stuck, **(EXITS | changed.get(case, {})))
     client.record("theme", "dark")
     if case != "in the foreground":
         client.flush(0)  # because its thread may be idle
