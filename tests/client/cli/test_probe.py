@@ -217,7 +217,9 @@ def test_exit_status_and_json_say_whether_reports_would_arrive(
     answer = json.loads(capsys.readouterr().out)
     with listening(answering(*answers)) as port:
         program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", "--metrics", metrics])
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.endswith("\nAn app's reports would not be counted there.\n")
     assert (answer["endpoint"], answer["delivers"]) == (arguments[2], False)
     assert [(step["step"], step["result"]) for step in answer["steps"][-3:]] == [
         ("token", "ok"),
