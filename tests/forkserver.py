@@ -363,7 +363,8 @@ def _forked(selector: selectors.BaseSelector, children: _Children, asking: socke
         asking.close()
         return program
     program.close()
-    asking.sendall(child.to_bytes(8, "big"))
+    with contextlib.suppress(BrokenPipeError):  # the requester has ended, which kills the child below
+        asking.sendall(child.to_bytes(8, "big"))
     ends = os.pidfd_open(child)
     for one in (ends, asking.fileno()):
         selector.register(one, selectors.EVENT_READ)

@@ -9,11 +9,17 @@ Of a page of Markdown these comments, each alone on its lines above a block, mea
 - ``<!-- needs: psql -->``: without this program the page ends here.
 """
 
+import configparser
+import json
 import re
-from collections.abc import Iterator
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-__all__ = ["LANGUAGES", "Block", "PageError", "blocks_of"]
+import yaml
+
+from dither_shared import parse_metrics
 
 LANGUAGES = {
     *("sh", "python", "toml", "json", "yaml", "ini", "js", "html", "css", "sql", "nginx", "text"),
@@ -136,3 +142,45 @@ def _with(block: Block, word: str, value: str) -> Block:
     if word == "needs" and value:
         return replace(block, needs=(*value.replace(",", " ").split(), *block.needs))
     raise PageError(f"line {block.line}: <!-- {word}: {value} --> says too little or too much")
+
+
+def mistake_in(block: Block) -> str:
+    """Return in words why a block cannot be what its language says; "" if it can."""
+    check = _CHECKS.get(block.language)
+    if check is None:
+        return ""
+    try:
+        check(block.text)
+    except Exception as error:  # each parser has errors of its own
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _shell(text: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SyntaxError(done.stderr.strip())
+
+
+def _python(text: str) -> None:
+    compile(text, "block", "exec", dont_inherit=True)
+
+
+def _toml(text: str) -> None:
+    if "metrics" not in tomllib.loads(text) or isinstance(tomllib.loads(text)["metrics"], str):
+        return
+    parse_metrics(text)
+
+
+def _ini(text: str) -> None:
+    configparser.RawConfigParser(strict=False, allow_no_value=True).read_string(text)
+
+
+_CHECKS: dict[str, Callable[[str], object]] = {
+    "sh": _shell,
+    "python": _python,
+    "toml": _toml,
+    "ini": _ini,
+    "json": json.loads,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+}

@@ -1,14 +1,168 @@
-"""Run pages of the documentation: ``python -m tests.docs.run [PAGE ...]``; without a page, list the blocks not run."""
+"""Run a page: its blocks in order, in a fresh folder with a home of its own, in one shell.
 
+``python -m tests.docs.run [PAGE ...]`` runs pages; without a page, it lists the blocks that are not run.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
-from .blocks import blocks_of
+from forkserver import stubs
+
+from .blocks import Block, PageError, blocks_of, mistake_in
 from .pages import PAGES, ROOT
-from .running import run_page
+from .script import DEFAULT_PORTS, free_ports, ports_of, script_of
 
-__all__ = ["main", "not_run"]
+LIMIT = 900.0
+"""Seconds that a page may take on a machine that does much else; it should take 20 on one at rest."""
+
+_SHOWN = 40
+_KEPT = ("LANG", "SSL_CERT_FILE", "SYSTEMROOT")
+_PART = re.compile(r"(?P<anything>…)|(?P<number>[-+−]?\d[\d,.]*(?:e[-+]?\d+)?)|(?P<space>\s+)|(?P<text>[^…\d\s]+|.)")
+_NUMBER = r"[-+−]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?"
+
+
+class Run(NamedTuple):
+    """The outcome of a page."""
+
+    problems: list[str]
+    """What failed, each with its line; empty if the page holds."""
+    skipped: str
+    """Where it ended for want of a program; "" if it did not."""
+
+
+def run_page(page: Path, limit: float = LIMIT) -> Run:
+    """Run a page's blocks, and compare what they print. Nothing that it starts outlives the call."""
+    try:
+        blocks = blocks_of(page.read_text(encoding="utf-8"))
+    except PageError as error:
+        return Run([str(error)], "")
+    problems = [
+        f"line {block.line} ({block.language}): {mistake}" for block in blocks if (mistake := mistake_in(block))
+    ]
+    if problems or not any(block.runs for block in blocks):
+        return Run(problems, "")
+    here, skipped = _until_a_need(blocks)
+    with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as folder:
+        return Run(_run(here, Path(folder), limit), skipped)
+
+
+def _until_a_need(blocks: Sequence[Block]) -> tuple[Sequence[Block], str]:
+    """Return the blocks above the first one whose program is missing, and the place of that one."""
+    for number, block in enumerate(blocks):
+        for program in block.needs:
+            if shutil.which(program, path=_path()) is None:
+                return blocks[:number], f"from line {block.line} on: {program} is not there"
+    return blocks, ""
+
+
+def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
+    run, work = folder / "run", folder / "work"
+    for one in (run, work, folder / "home", folder / "tmp"):
+        one.mkdir()
+    folder.chmod(0o711)  # a database that a page starts may belong to another user, and read a file here
+    (folder / "tmp").chmod(0o1777)
+    (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
+    texts = [block.text for block in blocks]
+    script = run / "page.sh"
+    with free_ports(ports_of(texts) | DEFAULT_PORTS) as free, (run / "shell.out").open("wb") as stream:
+        script.write_text(script_of(blocks, run, free), encoding="utf-8")
+        return _problems(blocks, run, _came_of(script, work, _environment(folder), stream, limit))
+
+
+def _came_of(script: Path, work: Path, environment: Mapping[str, str], stream: BinaryIO, limit: float) -> str:
+    """Run the script, and return how it ended; all that it has started ends with it."""
+    with subprocess.Popen(
+        ["bash", str(script)], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
+        start_new_session=True,
+    ) as shell:  # fmt: skip
+        try:
+            return f"status {shell.wait(limit)}"
+        except subprocess.TimeoutExpired:
+            return f"still runs after {limit:g} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+
+
+def _problems(blocks: Sequence[Block], run: Path, what: str) -> list[str]:
+    at = _text(run / "at").strip()
+    problems = [problem for number, block in enumerate(blocks) if (problem := _misprint(block, number, at, run))]
+    if at == "end":
+        problems.append(f"at the end: {what}\n{_text(run / 'end.out')}")
+    elif at != "ended":
+        block = blocks[int(at)] if at else blocks[0]
+        printed = _text(run / f"{at}.out") + _text(run / "shell.out")
+        problems.append(f"line {block.line} ({block.language}): {what}\n{_last_lines(printed)}")
+    return problems
+
+
+def _misprint(block: Block, number: int, at: str, run: Path) -> str:
+    if block.output is None or at == str(number) or not (run / f"{number}.out").exists():
+        return ""
+    printed = _text(run / f"{number}.out")
+    line = missing_line(block.output.text, printed)
+    return line and f"line {block.output.line} (output): no such line: {line}\nPrinted was:\n{_last_lines(printed)}"
+
+
+def _last_lines(printed: str) -> str:
+    return "\n".join(printed.splitlines()[-_SHOWN:])
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _path() -> str:
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return a person's environment: nothing of CI or pytest, no choice made, the programs of this environment."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment = {
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),  # temporary files of a page are deleted with it, and pytest deletes only its own
+        "PATH": os.pathsep.join(filter(None, [stubs(), _path()])),
+        "PYTHONUNBUFFERED": "1",
+        "MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib")),  # its list of fonts takes seconds to make
+    }
+    return {"LANG": "C.UTF-8", **kept, **environment}
+
+
+def missing_line(expected: str, printed: str) -> str:
+    """Return the first line of ``expected`` that ``printed`` lacks, below those before it; "" if all are there.
+
+    Any number stands for a number, any white space for white space, and … for anything; lines may come between.
+    """
+    lines = iter(printed.splitlines())
+    for wanted in filter(str.strip, expected.splitlines()):
+        pattern = re.compile(_pattern(wanted.strip()))
+        if wanted.strip() != "…" and not any(pattern.fullmatch(line.strip()) for line in lines):
+            return wanted.strip()
+    return ""
+
+
+def _pattern(line: str) -> str:
+    patterns = {"anything": ".*", "number": _NUMBER, "space": r"\s*" if "…" in line else r"\s+"}
+    found = (
+        # A number at the end of a sentence keeps its full stop.
+        patterns[part.lastgroup]
+        + (re.escape(part[0][-1]) if part.lastgroup == "number" and part[0][-1] in ",." else "")
+        if part.lastgroup in patterns
+        else re.escape(part[0])
+        for part in _PART.finditer(line)
+    )
+    return "".join(found)
 
 
 def not_run() -> list[str]:

@@ -12,8 +12,6 @@ from dither.upload.schedule import rule_for
 from dither_reference import GENERATORS, generated
 from dither_reference.docstrings import as_markup
 from dither_reference.http_api import document
-from dither_relay.config import RELAY
-from dither_server.config.sources import COLLECTOR
 from dither_serving.problems import Kind
 from dither_shared import MECHANISMS, QUESTIONS, ParameterError, parse_metrics
 from docs.blocks import blocks_of
@@ -31,42 +29,23 @@ def rows_of(text: str) -> list[list[str]]:
     return [re.split(r"(?<!\\)\|", line.strip("| ")) for line in text.splitlines() if line.startswith("| ")]
 
 
-@pytest.mark.parametrize("program", ["dither-server", "dither-relay", "dither-sim"])
-def test_reference_lists_the_collectors_commands(program: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [("dither-server", "token-create"), ("dither-relay", "forward"), ("dither-sim", "attack-poisoning")],
+)
+def test_reference_lists_the_commands_of_each_program(program: str, command: str) -> None:
     text = GENERATORS["commands"](program)
-    listed = re.findall(r"^\| \[`([\w-]+)`\]\(#([\w-]+)\)", text, re.MULTILINE)
-    headings = {heading.replace(" ", "-") for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)}
-    assert {anchor for _, anchor in listed} == headings
-    wanted = {
-        "dither-server": ["dither-server run", "dither-server token create", "dither-server key rotate"],
-        "dither-relay": ["dither-relay forward"],
-        "dither-sim": ["dither-sim attack poisoning"],
-    }
-    assert {one.replace(" ", "-") for one in wanted[program]} <= headings
+    listed = set(re.findall(r"^\| \[`[\w -]+`\]\(#([\w-]+)\)", text, re.MULTILINE))
+    assert listed == {heading.replace(" ", "-") for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)}
+    assert f"{program}-{command}" in listed
 
 
-def test_an_option_has_its_default_range_choices_and_variable() -> None:
-    rows = {
-        cells[0].strip(): cells[1].strip() for cells in rows_of(GENERATORS["commands"]("dither-sim")) if len(cells) == 2
-    }
-    assert rows["`--zipf-s FLOAT`"] == "Exponent of Zipf's law. Default: `1.1`. Range: `x>=0`."
-    assert "One of `raw`, `consistent`, `shift`" in rows["`--step NAME`"]
-    server = GENERATORS["commands"]("dither-server")
+def test_options_of_a_command_have_their_default_range_choices_and_variable() -> None:
+    sim, server = (GENERATORS["commands"](program) for program in ("dither-sim", "dither-server"))
+    assert "| `--zipf-s FLOAT` | Exponent of Zipf's law. Default: `1.1`. Range: `x>=0`. |" in sim
+    assert "One of `raw`, `consistent`, `shift`" in sim
     assert "| `--port VALUE` | Port to listen on; 0 takes any free one. Variable `DITHER_PORT`. |" in server
-    assert "`--trust-loopback/--no-trust-loopback`" in server
-
-
-def test_reference_lists_the_clients_commands() -> None:
-    text = GENERATORS["module-commands"]("")
-    assert "## python -m dither status" in text
-    assert "--draws N" in text
-
-
-@pytest.mark.parametrize(("program", "sources"), [("collector", COLLECTOR), ("relay", RELAY)])
-def test_reference_lists_every_setting(program: str, sources: object) -> None:
-    text = GENERATORS["settings"](program)
-    known = COLLECTOR.settings if sources is COLLECTOR else RELAY.settings
-    assert [cells[0].strip().partition("<br>")[0].strip("`") for cells in rows_of(text)][2:] == list(known)
+    assert "## python -m dither status" in GENERATORS["module-commands"]("")
 
 
 def test_reference_lists_every_route() -> None:

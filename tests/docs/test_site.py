@@ -1,14 +1,16 @@
-"""The site is built without a warning, and files that pages of the repository link exist."""
+"""The site is built without a warning, and files and tests that pages name exist."""
 
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from docs.pages import PAGES, ROOT
 
+_NAMED = re.compile(r"(?P<file>tests/[\w/.-]+\.py|…)::(?P<test>test_\w+)")
 _LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<file>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 
 
@@ -46,3 +48,19 @@ def anchors_of(page: Path) -> set[str]:
     """Return the anchors that GitHub gives a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_tests_that_a_page_names_are_there() -> None:
+    """``…::test_x`` stands in the file that was named last."""
+    naming = {page: [*_NAMED.finditer((ROOT / page).read_text(encoding="utf-8"))] for page in PAGES}
+    assert naming["docs/explanation/threat-model.md"]
+    for page, names in naming.items():
+        file = ""
+        for named in names:
+            file = file if named["file"] == "…" else named["file"]
+            assert named["test"] in functions_of(ROOT / file), f"{page}: {file}::{named['test']}"
+
+
+@cache
+def functions_of(file: Path) -> set[str]:
+    return set(re.findall(r"^ *def (\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE))

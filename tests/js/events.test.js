@@ -9,7 +9,7 @@ import { bigEndian } from "../../client/js/src/mechanisms/rows.js";
 import { FIRST_DAY } from "../../client/js/src/reporting/ledger.js";
 import { empty } from "../../client/js/src/state/data.js";
 import { MemoryState } from "../../client/js/src/state/memory.js";
-import { compiled } from "./browser/harness.js";
+import { compiled, slow } from "./browser/harness.js";
 import { words } from "./seeded_entropy.js";
 
 const EXACT = "epsilon = 20.0\n"; // a report differs from the answer with a probability below 1e-6 in all of these tests
@@ -177,7 +177,8 @@ test("the row of any is that of no when it is opened, and of yes after each even
   assert.deepEqual(await row(null, [true]), { [yes]: CERTAIN * 0.75, [no]: CERTAIN * 0.25 });
 });
 
-test("the row of a set is about one value, and drawn again for that alone: all draws", async () => {
+// The vectors of events hold its bytes.
+slow("the row of a set is about one value, and drawn again for that alone: all draws", async () => {
   const [one] = only(["used"]).metrics;
   const metric = { ...one, question: { ...one.question, values: ["a", "b"] }, law: { ...one.law, ...TRUTH, cohorts: 2 } };
   const row = (...given) =>

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from js.tools import HERE, chromium, node, packages, run
+from js.tools import HERE, chromium, node, packages, python, run
 
 BROWSER = HERE / "browser"
 SUITES = {suite: suite.read_text(encoding="utf-8") for suite in sorted(HERE.rglob("*.test.js"))}
 IN_BROWSER = [suite for suite in SUITES if suite.is_relative_to(BROWSER)]
 IN_NODE = [suite for suite in SUITES if not suite.is_relative_to(BROWSER)]
-WITH_SLOW_TESTS = [suite for suite, text in SUITES.items() if "slow(" in text]
+WITH_SLOW_TESTS = [suite for suite, text in SUITES.items() if "slow" in text]
 
 
 def passed(protocol: str) -> int:
@@ -25,7 +25,7 @@ def run_together(suites: Iterable[Path], **options: str) -> int:
     """Run the quick tests of all suites in one process; return how many passed."""
     imports = "\n".join(f'await import("{suite.as_uri()}");' for suite in suites)
     command = [node(), "--test-reporter=tap", "--input-type=module", "--eval", imports]
-    return passed(run(*command, folder=HERE, quick=True, **options))
+    return passed(run(*command, folder=HERE, DITHER_QUICK="1", DITHER_PYTHON=python(), **options))
 
 
 def test_quick_tests_of_all_suites_pass_in_one_process_of_node() -> None:
@@ -36,11 +36,12 @@ def test_quick_tests_of_all_suites_pass_in_one_chromium() -> None:
     packages()
     # The suites that share a collector come first: it ends with the last of them.
     suites = sorted(IN_BROWSER, key=lambda suite: "scene()" not in SUITES[suite])
-    assert run_together(suites, chromium=chromium()) > len(IN_BROWSER)
+    assert run_together(suites, DITHER_CHROMIUM=chromium()) > len(IN_BROWSER)
 
 
 @pytest.mark.slow  # a minute of processor time: each starts Chromium, most of them a collector, too
 @pytest.mark.parametrize("suite", WITH_SLOW_TESTS, ids=lambda suite: str(suite.relative_to(HERE)))
 def test_suite_passes_in_full(suite: Path) -> None:
     packages()
-    assert passed(run(node(), "--test", "--test-reporter=tap", suite, folder=HERE, chromium=chromium()))
+    programs = {"DITHER_CHROMIUM": chromium(), "DITHER_PYTHON": python()}
+    assert passed(run(node(), "--test", "--test-reporter=tap", suite, folder=HERE, **programs))

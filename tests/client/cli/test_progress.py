@@ -9,7 +9,6 @@ from typing import NoReturn
 
 import pytest
 
-from dither import __main__ as program
 from dither.cli.developers import Progress
 
 pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
@@ -72,14 +71,3 @@ def test_control_c_ends_an_audit_and_leaves_the_terminal_as_it_was() -> None:
     assert shown.startswith(b"\raudit of rappor (1 of 1): 0%")
     assert shown.endswith(b" \r")
     assert b"Traceback" not in shown
-
-
-@pytest.mark.slow  # waits for a million draws
-def test_an_audit_reports_progress_on_all_its_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    advanced: list[int] = []
-    monkeypatch.setattr(Progress, "advance", lambda _, steps: advanced.append(steps))
-    for draws, reports in ((4_000, 1), (4_000, 7), (4_500, 1250)):
-        advanced.clear()
-        options = ["--mechanism", "rappor", "--epsilon", "1", "--permanent-epsilon", "2"]
-        assert program.main(["audit", *options, "--draws", str(draws), "--reports", str(reports)]) == 0
-        assert 2 * draws >= sum(advanced) > 2 * draws - 4 * max(1000, reports) - 2 * reports

@@ -2,13 +2,11 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from client.devices import METRICS, THEME, Make
+from client.devices import THEME, Make
 from dither.__main__ import main
 from dither.cli.compile import compiled_file, sentences
 from dither.cli.users import run
@@ -31,16 +29,6 @@ def test_consent_is_asked_in_the_language_of_the_app(make: Make) -> None:
         assert said in text
     for english in ("Why", "times in 100", "would like", "epsilon", "An upload"):
         assert english not in text
-
-
-def test_consent_does_not_depend_on_the_language(make: Make, folder: Path) -> None:
-    client = make(folder, mode=None, language=GERMAN)
-    client.consent("on")
-    accepted = (folder / "consent").read_bytes()
-    assert make(folder, mode=None).pending() == []
-    again = make(folder.with_name("other"), mode=None)
-    again.consent("on")
-    assert (folder.with_name("other") / "consent").read_bytes() == accepted
 
 
 def test_status_keeps_its_identifiers_and_says_its_sentences(make: Make) -> None:
@@ -138,21 +126,3 @@ def test_compile_says_that_a_language_is_unreviewed(tmp_path: Path, capsys: pyte
     assert "unreviewed: no native speaker has read them" in capsys.readouterr().err
     assert main(["compile", str(metrics)]) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_a_program_that_only_records_loads_no_language(tmp_path: Path) -> None:
-    metrics = tmp_path / "metrics.toml"
-    metrics.write_text('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
-    program = (
-        "import sys, dither\n"
-        f"client = dither.Client({str(metrics)!r}, 'http://127.0.0.1:9', 'a.b', {str(tmp_path / 's')!r},"
-        f" environ={{}}, language='de')\nclient.consent('on')\nclient.record('theme', True)\nclient.close()\n"
-        "print([name for name in sys.modules if name.startswith('dither_shared.languages.')], client.status().queued)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("[] ")
-
-
-def test_every_example_metric_has_words_in_german(make: Make) -> None:
-    text = make(mode=None, metrics=METRICS, language="de").consent_text()
-    assert text.count("Was eine Meldung verrät") == len(METRICS)

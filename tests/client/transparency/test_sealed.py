@@ -10,7 +10,6 @@ from client.devices import METRICS, Make
 from client.seals import KEY, KEYS, opened, take_package
 from dither import __main__ as program
 from dither.cli.users import run
-from dither.consent.rules import terms
 from dither.reporting.bodies import read
 from dither.transparency.explain import catalogue
 from dither_shared import Report, Strata
@@ -104,12 +103,3 @@ def test_consent_text_states_the_loss_of_a_batch_and_with_a_colluding_relay(make
     assert '"pool":"theme/' in text
     assert "/1000" in text
     assert "Mixed by the relay" not in make(seal=KEY).consent_text()
-
-
-def test_promise_of_a_batch_changes_the_version_and_needs_new_consent() -> None:
-    plain, mixed, other = (
-        dataclasses.replace(METRICS["theme"], mixed=promise) for promise in (None, Mixed(0.25, 1000), Mixed(0.25, 999))
-    )
-    assert len({metric.version for metric in (plain, mixed, other)}) == 3
-    assert plain.version == METRICS["theme"].version
-    assert len({terms(metric) for metric in (plain, mixed, other)}) == 3

@@ -1,18 +1,26 @@
-"""Program exits: which of them wait for an upload, and how long."""
+"""Program exits: which of them wait for an upload, how long, and what programs deliver that end at once."""
 
 import json
+import os
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import dither
+from client.conftest import Collector
 from client.devices import Make, Script, Stuck, join_uploads, parts_on
+from client.test_lives import VERSIONS, python_of
+from client.test_processes import FLOORS, needs_posix, run
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
 from dither.upload.worker import ExitWait
+from dither_shared import Batch
 
 
 @pytest.fixture
@@ -44,61 +52,39 @@ EXITS = {"exit_wait": 0.01, "exit_every": 0.0, "background": True}
 
 
 @pytest.mark.parametrize(
-    ("other", "waits"), [({}, True), ({"exit_wait": 0}, False), ({"background": False}, False)], ids=str
+    "case",
+    ["found a due report", "without exit_wait", "in the foreground", "found none", "closed", "rests", "put off", "two"],
 )
-def test_the_exit_of_a_run_that_found_a_due_report_waits(
-    make: Make, folder: Path, at_exit: Callable[[], None], other: dict[str, object], waits: bool
+def test_an_exit_waits_only_if_the_run_found_a_due_report_that_is_being_sent(
+    make: Make, folder: Path, at_exit: Callable[[], None], case: str
 ) -> None:
-    make(folder).record("mobile", True)
+    """``put off`` found a report that the collector postponed, and ``two`` another one besides."""
+    if case != "found none":
+        earlier = make(folder, transport=Script([dither.Answer(503, 60)]))
+        earlier.record("mobile", True)
+        if case in {"put off", "two"}:
+            assert not earlier.flush(60)
+            notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
+            (folder / "delivery").write_text(json.dumps(notes))
+        if case == "two":
+            earlier.record("theme", "dark")
     stuck = Stuck()
-    client = make(folder, mode=None, transport=stuck, **(EXITS | other))
-    if "background" not in other:
+    changed: dict[str, dict[str, float]] = {
+        "without exit_wait": {"exit_wait": 0},
+        "in the foreground": {"background": 0},
+    }
+    client = make(folder, transport=stuck, **(EXITS | changed.get(case, {})))
+    client.record("theme", "dark")
+    if case != "in the foreground":
+        client.flush(0)  # because its thread may be idle
         assert stuck.started.wait(60)
-    at_exit()
-    assert waited(folder) is waits
-    client.close()
-    stuck.release.set()
-
-
-@pytest.mark.parametrize("how", ["it found none", "it is closed", "it rests"])
-def test_the_exit_of_any_other_run_does_not_wait(
-    make: Make, folder: Path, at_exit: Callable[[], None], how: str
-) -> None:
-    if how != "it found none":
-        make(folder).record("mobile", True)
-    stuck = Stuck()
-    client = make(folder, transport=stuck, **EXITS)
-    client.record("mobile", True)
-    assert stuck.started.wait(60)
-    if how == "it is closed":
+    if case == "closed":
         client.close()
-    if how == "it rests":
+    if case == "rests":
         stuck.release.set()
         join_uploads()
     at_exit()
-    assert not waited(folder)
-    client.close()
-    stuck.release.set()
-
-
-@pytest.mark.parametrize("another", [False, True])
-def test_report_that_the_collector_put_off_does_not_make_an_exit_wait(
-    make: Make, folder: Path, at_exit: Callable[[], None], another: bool
-) -> None:
-    first = make(folder, transport=Script([dither.Answer(503, 60)]))
-    first.record("mobile", True)
-    assert not first.flush(60)
-    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after this no exit waits
-    (folder / "delivery").write_text(json.dumps(notes))
-    if another:
-        first.record("theme", "dark")
-    stuck = Stuck()
-    client = make(folder, mode=None, transport=stuck, **EXITS)
-    client.record("theme", "dark")
-    client.flush(0)  # because its thread is idle
-    assert stuck.started.wait(60)
-    at_exit()
-    assert waited(folder) is another
+    assert waited(folder) is (case in {"found a due report", "two"})
     client.close()
     stuck.release.set()
 
@@ -213,8 +199,96 @@ def test_the_exit_of_a_forked_child_does_not_wait_for_the_parents_report(
     join_uploads()
 
 
-@pytest.mark.parametrize("name", ["exit_wait", "exit_every"])
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_an_invalid_exit_wait_or_exit_every_is_refused(make: Make, name: str, value: float) -> None:
-    with pytest.raises(dither.ParameterError, match=rf"^{name}: "):
-        make(**{name: value})
+# Programs that end at once upload what an earlier run left, however they end.
+
+FIRST = date(2026, 11, 18).toordinal()
+
+
+_ENDS_AT_ONCE = """
+import datetime, os, signal, dither
+day = datetime.date.fromordinal(int(sys.argv[4]))
+settings = {"today": lambda: day, "environ": {"DITHER": "on"}}
+client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **settings)
+client.record("theme", "dark")
+"""
+
+
+def ran(program: str, definitions: str, folder: Path, endpoint: str, days: int = 2) -> list[tuple[int, str, str]]:
+    """Run a program on consecutive days; return its exit status, output and errors on each."""
+    runs = [run(program, definitions, str(folder), endpoint, str(FIRST + day)) for day in range(days)]
+    return [(done.returncode, done.stdout, done.stderr) for done in runs]
+
+
+def days(collector: Collector) -> int:
+    """Return how many reports arrived, each counted once."""
+    return len({Batch.decode(request.body).batch for request in collector.arrived})
+
+
+def test_two_reports_of_a_short_tool_arrive_within_three_runs_and_no_draft_stays(
+    definitions: str, folder: Path, collector: Collector
+) -> None:
+    with Path(definitions).open("a", encoding="ascii") as file:
+        file.write('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    program = _ENDS_AT_ONCE.replace("exit_every=0, ", "") + 'client.record("mobile", True)\n'
+    for _ in range(3):  # on one day, seconds apart
+        done = run(program, definitions, str(folder), collector.endpoint, str(FIRST))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert days(collector) == 2
+    assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("import threading; threading.Thread(target=lambda: None).start(); sys.exit(3)", 3),
+        ("del client; import gc; gc.collect(); 1 / 0", 1),
+        pytest.param(
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(4)); os.kill(os.getpid(), signal.SIGTERM)",
+            4,
+            marks=needs_posix,
+        ),
+    ],
+)
+def test_the_report_of_the_run_before_arrives_however_the_program_ends(
+    definitions: str, folder: Path, collector: Collector, ending: str, code: int
+) -> None:
+    for status, _, errors in ran(_ENDS_AT_ONCE + ending, definitions, folder, collector.endpoint):
+        assert status == code
+        assert "dither" not in errors.replace("dither.Client", "")
+    assert days(collector) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_version_of_python_delivers_the_report_of_the_run_before(
+    definitions: str, folder: Path, collector: Collector, version: str
+) -> None:
+    """These versions differ in what threads may still do at exit."""
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_ENDS_AT_ONCE}"
+    for number in range(2):
+        arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
+        done = subprocess.run(
+            [python_of(version), "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert days(collector) == 1
+
+
+@pytest.mark.parametrize("early", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_the_report_of_the_run_before_arrives_under_gevent(
+    definitions: str, folder: Path, collector: Collector, early: bool
+) -> None:
+    pytest.importorskip("gevent", reason="gevent is not installed")
+    patch = "from gevent import monkey; monkey.patch_all()\n"
+    program = "import sys\n" + (patch + _ENDS_AT_ONCE if early else _ENDS_AT_ONCE + patch)
+    for number in range(2):
+        arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program.replace("exit_wait=60", "exit_wait=5"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+            env=os.environ,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert days(collector) == 1

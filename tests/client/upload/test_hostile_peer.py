@@ -1,6 +1,7 @@
-"""A collector that is hostile at its socket costs a connection, a few seconds, and less than a megabyte."""
+"""A collector that is hostile at its socket or within TLS costs seconds and less than a megabyte."""
 
 import socket
+import ssl
 import threading
 import tracemalloc
 
@@ -11,7 +12,6 @@ from client.devices import Clock
 from client.peers import OK, PATIENCE, Peer, replying_with, request_of, reset, serving
 from dither.upload.transport import UnreachableError
 from dither_shared.bounded_http import AnswerError, Deadline, connect, exchange
-from ports import kept_port
 
 BUFFERS = 32_000_000
 """A generous bound on the unread bytes of a peer that the kernel holds."""
@@ -22,47 +22,18 @@ def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.A
 
 
 @pytest.mark.parametrize(
-    "rest",
-    [
-        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
-        b"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n",
-        b"Content-Length: -1\r\n\r\n",
-        b"Content-Length: 99999999999999999999\r\n\r\n",
-        b"Transfer-Encoding: chunked\r\n\r\n0\r\n",  # and trailers without end
-        b"\r\n",
-    ],
-)
-def test_response_body_is_not_read_whatever_its_stated_length(rest: bytes) -> None:
-    def handle(peer: Peer, connection: socket.socket) -> None:
-        request_of(connection)
-        connection.sendall(OK + rest)
-        peer.pour(connection, b"Trailer: endless\r\n" * 4096, 1 << 30)
-
-    with serving(handle) as peer:
-        tracemalloc.start()
-        try:
-            assert send(peer) == dither.Answer(202)
-            assert tracemalloc.get_traced_memory()[1] < 1 << 20
-        finally:
-            tracemalloc.stop()
-    assert peer.bytes_sent < BUFFERS
-
-
-@pytest.mark.parametrize(
     ("start", "piece", "why"),
     [
+        (OK + b"Content-Length: 99999999999999999999\r\n\r\n", b"x" * 65536, ""),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"Trailer: endless\r\n" * 4096, ""),
+        (OK + b"\r\n", b"x" * 65536, ""),
         (OK, b"X" * 65536, "head of the answer is longer"),  # one line of a gibibyte
-        (b"", b"H" * 65536, "head of the answer is longer"),
         (OK, b"A: b\r\n" * 10_000, "header fields"),  # a hundred million fields
-        (b"", b"\0" * 65536, "head of the answer is longer"),
-        (OK, b" folded\r\n" * 5000, "header fields"),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, "only interim answers"),
-        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 2000, "only interim answers"),
         (b"", b"\r\n" * 30_000, "not HTTP"),
-        (b"", b"\x16\x03\x01\x02\x00" * 10_000, "longer|not HTTP"),
     ],
 )
-def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
+def test_an_answer_without_an_end_is_not_read_on(start: bytes, piece: bytes, why: str) -> None:
     def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(start)
@@ -71,8 +42,11 @@ def test_response_head_without_an_end_is_not_read_on(start: bytes, piece: bytes,
     with serving(handle) as peer:
         tracemalloc.start()
         try:
-            with pytest.raises(AnswerError, match=why):
-                send(peer)
+            if why:
+                with pytest.raises(AnswerError, match=why):
+                    send(peer)
+            else:
+                assert send(peer) == dither.Answer(202), "a body is not read"
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
@@ -141,7 +115,6 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
     [
         (b"HTTP/1.0 202 Accepted\r\n\r\n", dither.Answer(202)),
         (b"HTTP/1.1 202\r\n\r\n", dither.Answer(202)),
-        (b"HTTP/1.1 202 \r\n\r\n", dither.Answer(202)),
         (b"HTTP/1.1 202 Accepted\nRetry-After: 7\n\n", dither.Answer(202, 7)),
         (b"HTTP/1.1 503 Busy\r\nretry-AFTER:\t 30 \r\n\r\n", dither.Answer(503, 30)),
         (b"HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nRetry-After: 40\r\n\r\n", dither.Answer(503, 30)),
@@ -166,25 +139,16 @@ def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> 
     [
         b"",
         b"HTTP/1.1 202 Accepted\r\n",  # cut off
-        b"HTTP/1.1 202 Accepted\r\nRetry-",
         b"HTTP/2 202 Accepted\r\n\r\n",
         b"HTTP/1.1 2020 Accepted\r\n\r\n",
-        b"HTTP/1.1 -20 Accepted\r\n\r\n",
         b"HTTP/1.1 099 Low\r\n\r\n",
         b"HTTP/1.1 600 High\r\n\r\n",
         b"HTTP/1.1  202 Accepted\r\n\r\n",
-        b"\0\0\0\r\n\r\n",
-        b"202\r\n\r\n",
     ],
 )
 def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
     with serving(replying_with(words)) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
         send(peer)
-
-
-def test_an_answer_before_the_request_is_read() -> None:
-    with serving(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
-        assert send(peer) == dither.Answer(202)
 
 
 def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> None:
@@ -217,24 +181,17 @@ def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
         send(peer)
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
 @pytest.mark.parametrize("hangs_up", [True, False])
-def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
+def test_redirects_are_not_followed(hangs_up: bool) -> None:
     def handle(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
-        connection.sendall(b"HTTP/1.1 %d Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n" % status)
+        connection.sendall(b"HTTP/1.1 307 Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n")
         if not hangs_up:
             connection.recv(1)
 
     with serving(handle) as peer:
-        assert send(peer) == dither.Answer(status)
+        assert send(peer) == dither.Answer(307)
         assert peer.connections == 1
-
-
-def test_a_refused_connection_is_unreachable() -> None:
-    with kept_port() as port, pytest.raises(UnreachableError) as caught:
-        dither.HttpTransport(f"http://127.0.0.1:{port}").send(b"{}")
-    assert isinstance(caught.value.__cause__, ConnectionRefusedError)
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
@@ -256,3 +213,82 @@ def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
     finally:
         peer.close()
     assert requests[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)
+
+
+# Within TLS, or in place of it.
+
+
+@pytest.mark.usefixtures("trust")
+def test_an_upload_over_tls_to_a_trusted_peer_is_answered(trusted: ssl.SSLContext) -> None:
+    requests: list[bytes] = []
+
+    def handle(peer: Peer, connection: socket.socket) -> None:
+        requests.append(request_of(connection))
+        connection.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 5\r\n\r\n")
+
+    with serving(handle, trusted) as peer:
+        assert send(peer, body=b"{}" * 100_000) == dither.Answer(503, 5)
+    assert requests[0].endswith(b"{}" * 100_000)
+
+
+@pytest.mark.usefixtures("trust")
+def test_a_flood_within_tls_is_bounded(trusted: ssl.SSLContext) -> None:
+    def handle(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        peer.pour(connection, b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, 1 << 30)
+
+    with serving(handle, trusted) as peer, pytest.raises(AnswerError):
+        send(peer)
+    assert peer.bytes_sent < BUFFERS
+
+
+@pytest.mark.usefixtures("trust")
+@pytest.mark.parametrize("half", [b"", b"HTTP/1.1 202 Acc", OK])
+def test_tls_that_ends_before_the_answer_is_an_error(trusted: ssl.SSLContext, half: bytes) -> None:
+    with serving(replying_with(half), trusted) as peer, pytest.raises(AnswerError, match="closed before"):
+        send(peer)
+
+
+def garbage(peer: Peer, connection: socket.socket) -> None:
+    connection.recv(1000)
+    connection.sendall(b"\x15\x03\x01\xff\xff" + b"garbage" * 100)
+    connection.recv(1000)
+
+
+def plain(peer: Peer, connection: socket.socket) -> None:
+    connection.sendall(OK + b"\r\n")
+    connection.recv(1000)
+
+
+def records(peer: Peer, connection: socket.socket) -> None:
+    connection.recv(1000)
+    peer.pour(connection, b"\x16\x03\x03\x40\x00" + bytes(0x4000), 1 << 30)  # handshake records without end
+
+
+def silence(peer: Peer, connection: socket.socket) -> None:
+    while connection.recv(1000):
+        pass
+
+
+@pytest.mark.parametrize("handle", [garbage, plain, records, lambda _, connection: reset(connection), silence])
+def test_a_peer_without_tls_is_unreachable(handle: object) -> None:
+    with serving(handle) as peer:  # type: ignore[arg-type] # mypy takes the list for one of objects
+        transport = dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.5)
+        with pytest.raises(UnreachableError) as caught:
+            transport.send(b"{}")
+    assert isinstance(caught.value.__cause__, ssl.SSLError | ConnectionError | TimeoutError)
+    assert peer.bytes_sent < BUFFERS
+
+
+def test_a_handshake_a_byte_at_a_time_does_not_outlast_the_deadline() -> None:
+    gone = threading.Event()
+
+    def handle(peer: Peer, connection: socket.socket) -> None:
+        connection.recv(1000)
+        peer.trickle(connection, b"\x16\x03\x03\x40\x00" + bytes(0x4000), gone)
+
+    with serving(handle) as peer:
+        with pytest.raises(UnreachableError) as caught:
+            dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.3).send(b"{}")
+        gone.set()
+    assert isinstance(caught.value.__cause__, TimeoutError)

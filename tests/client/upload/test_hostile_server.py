@@ -1,16 +1,13 @@
 """No answer of the collector changes what the device draws and sends; it can only ask for less."""
 
-from pathlib import Path
-
 import pytest
 
 import dither
 from client.conftest import Collector
-from client.devices import METRICS, MOBILE, Calendar, Make, Script
-from dither_shared import KeyedEntropy, Metric
+from client.devices import METRICS, Calendar, Make, Script
+from dither_shared import KeyedEntropy
 
 KEEPS_GOING = {200, 202, 400, 404, 409}
-OTHER = Metric("mobile", METRICS["theme"].question, METRICS["theme"].mechanism)
 
 BODIES = [
     b'{"epsilon": 50, "q": 1, "p": 0}',
@@ -76,25 +73,11 @@ def test_metric_disabled_by_the_collector_is_silent_for_30_days(make: Make, cale
     assert not client.flush(60), "not every report has arrived"
     assert len(sent.bodies) == 1 + 3, "waiting reports of the metric are dropped, the others are sent"
     assert (client.status().sent, client.status().dropped) == (3, 3)
-    for _ in range(31):
+    assert client.status().metrics[0].state == "disabled"
+    calendar.pass_days(30)
+    for standing, waiting in (("disabled", 0), ("collected", 1)):
         client = make(state, transport=sent)
+        assert client.status().metrics[0].state == standing
         client.record("mobile", True)
-        assert client.preview() == []
+        assert len(client.preview()) == waiting
         calendar.pass_days(1)
-    assert client.status().metrics[0].state == "collected"
-    client.record("mobile", True)
-    assert len(client.preview()) == 1
-
-
-def test_disabling_applies_to_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
-    client = make(folder, transport=Script([410]))
-    client.record("mobile", True)
-    assert not client.flush(60)
-    calendar.pass_days(1)
-    assert make(folder).status().metrics[0].state == "disabled"
-    changed = make(folder, metrics={"mobile": OTHER})
-    changed.record("mobile", "dark")
-    assert changed.status().queued == 1
-    assert changed.status().metrics[0].state == "collected"
-    assert MOBILE.version != OTHER.version
-    assert b"disabled" in (folder / "journal").read_bytes()

@@ -1,6 +1,5 @@
 """When reports leave: each at its own moment, also after each answer, and all at once only if the host flushes."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import dither
 from client.devices import Clock, Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
-from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for, uniform
+from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
@@ -50,15 +49,6 @@ def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
-def test_pause_redraws_departures_that_fall_into_it() -> None:
-    clock = Clock()
-    drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
-    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    assert departures.next_due(ENTRIES[:2]) == (ENTRIES[0], 10.0)
-    departures.pause()
-    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
-
-
 def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
@@ -97,23 +87,11 @@ def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
     assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
 
 
-def test_one_report_of_an_earlier_run_leaves_at_once() -> None:
-    clock = Clock()
-    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
-    departures.send_now(ENTRIES[1])
-    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 0.0)
-    assert departures.next_due([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
-
-
-def test_without_a_spread_all_reports_are_due() -> None:
-    departures = UploadSchedule(0.0, clock=Clock())
-    assert [departures.next_due(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
-
-
-@pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
-def test_an_invalid_spread_is_refused(spread: float) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^spread: "):
-        UploadSchedule(spread)
+@pytest.mark.parametrize("name", ["spread", "exit_wait", "exit_every"])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_an_invalid_number_of_seconds_is_refused(make: Make, name: str, value: float) -> None:
+    with pytest.raises(dither.ParameterError, match=rf"^{name}: "):
+        make(**{name: value})
 
 
 def test_flush_sends_reports_one_after_the_other_until_one_fails() -> None:
@@ -157,41 +135,6 @@ def test_unreachable_collector_pauses_the_device_before_reports_leave_separately
     assert max(waits) <= 60, "it looks for new reports every minute"
 
 
-def test_any_answer_resets_pauses_to_the_shortest() -> None:
-    parts, clock, moments = parts_on(dither.MemoryState("on")), Clock(), list[float]()
-    parts.record("mobile", True)
-
-    class Watched(Script):
-        def send(self, body: bytes) -> dither.Answer:
-            moments.append(clock.now - 5000.0)
-            return super().send(body)
-
-    sent = Watched([UnreachableError("down"), 503, UnreachableError("down")])
-    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
-    while (wait := uploader.step()) is not None:
-        clock.now += wait
-    assert moments == [0, 120, 120 + 900, 120 + 900 + 120]
-
-
-def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(make: Make, folder: Path) -> None:
-    arrived = threading.Event()
-
-    class Waiting(Script):
-        def send(self, body: bytes) -> dither.Answer:
-            arrived.set()
-            return super().send(body)
-
-    earlier = make(folder)
-    for name in ("mobile", "theme", "survey"):
-        earlier.record(name, True)
-    sent = Waiting()
-    client = make(folder, mode=None, transport=sent, background=True, spread=1e6)
-    assert arrived.wait(60)
-    assert client.preview()
-    assert client.flush(60)
-    assert len(sent.bodies) == 3
-
-
 def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folder: Path) -> None:
     earlier = make(folder)
     for name in ("mobile", "theme", "survey"):
@@ -227,12 +170,6 @@ def test_each_status_has_its_result_and_retry_window() -> None:
     assert {status for status in kept if rule_for(status).window == BUSY} == busy
     assert all(rule_for(status).window == REFUSED for status in {*kept} - busy)
     assert {status for status in kept if rule_for(status).metric_only} == {404, 409}
-
-
-def test_delays_are_drawn_uniformly() -> None:
-    drawn = [uniform() for _ in range(2000)]
-    assert 0 <= min(drawn) <= max(drawn) < 1
-    assert 0.45 < sum(drawn) / len(drawn) < 0.55  # mean 0.5, standard error 0.0065
 
 
 def test_retry_after_is_rounded_up_and_capped() -> None:

@@ -75,7 +75,7 @@ describe("a person at the element", () => {
     assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
   });
 
-  test("the element speaks the compiled language, and an app can change its words", async (t) => {
+  slow("the element speaks the compiled language, and an app can change its words", async (t) => {
     const { person, open } = await enter(t);
     const page = await open(await person());
     const german = await compiled('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n', "de");

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import test from "node:test";
-import { browser, site } from "./harness.js";
+import { browser, site, slow } from "./harness.js";
 
-test("a page of the site is a person's, as far as it can tell, and loads the client's files", async (t) => {
+slow("a page of the site is a person's, as far as it can tell, and loads the client's files", async (t) => {
   const origin = await site(t, { "/said.json": '{"a":1}' });
   const page = await (await browser(t)).newPage();
   await page.goto(origin);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fieldOf, vectorOf } from "../../../client/js/src/mechanisms/fields.js";
 import { lowerOf } from "../primitive.js";
 
-for (const order of [2, 8, 121, 128, 243, 251, 256]) {
+for (const order of [2, 8, 121, 251, 256]) {
   const { dot, multiply } = fieldOf(order, lowerOf(order));
   const add = (one, two) => dot([one], [1], two);
   const elements = [...Array(order).keys()];

@@ -12,7 +12,7 @@ test("a text is its first 1,024 bytes of UTF-8", () => {
   assert.equal(textIn("Zo\u00eb"), "Zo\xc3\xab");
   assert.equal(textIn("\u{1f600}"), "\xf0\x9f\x98\x80");
   assert.equal(textIn("x".repeat(2000)), "x".repeat(1024));
-  assert.equal(textIn("x".repeat(1 << 28)), "x".repeat(1024));
+  assert.equal(textIn("x".repeat(1 << 24)), "x".repeat(1024));
   assert.equal(textIn("x".repeat(1023) + "\u{1f600}"), "x".repeat(1023) + "\xf0");
   assert.equal(textIn("x".repeat(1022) + "\u{1f600}"), "x".repeat(1022) + "\xf0\x9f");
   assert.equal(textIn("x".repeat(1024) + "\u{1f600}"), "x".repeat(1024));

@@ -83,9 +83,9 @@ function tally(rounds, draw) {
 
 test("subsets are uniform, also with a lane and with marks", () => {
   const entropy = new SeededEntropy("subsets");
-  const all = tally(7000, () => subset(entropy, 7, 3));
-  const own = tally(7000, () => subsetWith(entropy, 7, 4, [2]));
-  const meeting = tally(7000, () => subsetMeeting(entropy, 7, 3, [1, 4, 5]));
+  const all = tally(3500, () => subset(entropy, 7, 3));
+  const own = tally(3500, () => subsetWith(entropy, 7, 4, [2]));
+  const meeting = tally(3500, () => subsetMeeting(entropy, 7, 3, [1, 4, 5]));
   assert.deepEqual([all.length, own.length, meeting.length], [35, 20, 31]); // C(7,3), C(6,3), C(7,3) - C(4,3)
   for (const counts of [all, own, meeting]) assert.ok(scatter(counts) < 110); // of 34 degrees at most: below 1e-9
 });
