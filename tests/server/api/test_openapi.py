@@ -24,7 +24,7 @@ from dither_server.dashboard.pages import pages
 from dither_server.reading.schemas import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
-from server.collecting import KEPT, LAYOUT, METRICS, STRATA, THEME, TODAY, batch, config, rows_of, upload
+from server.collecting import KEPT, LAYOUT, METRICS, SHARD, STRATA, THEME, TODAY, batch, config, rows_of, upload
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 BARE = Flask("dither_server")
@@ -89,7 +89,7 @@ def admin(app: Flask) -> dict[str, str]:
 
 def test_answers_about_known_metrics_match_the_openapi_document(app: Flask, admin: dict[str, str]) -> None:
     """No generator draws a metric's name by chance."""
-    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, b"s" * 16)
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, SHARD)
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     days = {"since": "2026-01-01", "until": "2026-12-31", "confidence": "0.9"}
     queries: tuple[dict[str, str], ...] = ({}, days, {"confidence": "2"}, {"version": "0"}, {"format": "csv"})
@@ -122,7 +122,7 @@ def test_answers_about_devices_match_the_openapi_document(tmp_path: Path) -> Non
     with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | {"kept": KEPT})))):
         for back, weeks in ((14, "0"), (7, "1")):
             uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
-            collector_of(app).store.commit(uploads, TODAY - timedelta(days=back), b"s" * 16)
+            collector_of(app).store.commit(uploads, TODAY - timedelta(days=back), SHARD)
         schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
         for path, name, status in (
             ("/v1/active", None, 200),
@@ -166,7 +166,7 @@ def test_answers_about_strata_match_the_openapi_document(tmp_path: Path) -> None
     app = create_app(config(tmp_path, metrics=STRATA, open=frozenset({Role.READ, Role.REPORT})))
     with closing(collector_of(app)) as collector:
         for place in (0, 2):
-            collector.store.commit([upload(LAYOUT, stratum=place)], TODAY, b"s" * 16)
+            collector.store.commit([upload(LAYOUT, stratum=place)], TODAY, SHARD)
         schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
         other = {"platform": "linux", "other_platform": "windows"}
         asked: tuple[tuple[str, dict[str, Any], int], ...] = (

@@ -11,7 +11,7 @@ from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.store import StoredToken, StoreError
 from dither_shared import parse_metrics
-from server.collecting import MOBILE, THEME, TODAY, batch, config, problem, upload
+from server.collecting import MOBILE, SHARD, THEME, TODAY, batch, config, problem, upload
 from server.test_prometheus import samples
 
 FAR = {"REMOTE_ADDR": "192.0.2.7"}
@@ -98,7 +98,7 @@ def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(clien
 
 
 def test_requested_metric_names_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
-    collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
+    collector_of(app).store.commit([upload(MOBILE)], TODAY, SHARD)
     before = samples(client.get("/metrics").text).keys()
     for name in ("theme", "nothing", "evil"):
         client.get(version_path(name))

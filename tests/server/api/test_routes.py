@@ -19,7 +19,7 @@ from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
-from server.collecting import METRICS, THEME, TODAY, batch, config, problem, rows_of, running, upload
+from server.collecting import METRICS, SHARD, THEME, TODAY, batch, config, problem, rows_of, running, upload
 from server.test_process import connect
 from torture.devices import post
 
@@ -74,7 +74,7 @@ def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: Fla
 def test_reports_of_the_days_since_and_until_are_included(app: Flask, client: FlaskClient) -> None:
     for day in range(4):
         uploads = [upload(rows=b"\x00" * 10**day)]
-        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), SHARD)
 
     def reports(query: str) -> int:
         return int(strictly(client.get(f"/v1/metrics/theme/estimate?{query}").text)["reports"])
@@ -121,7 +121,7 @@ def test_former_version_is_counted_and_answered_apart(tmp_path: Path) -> None:
     )
     for metrics, count in ((former, 7), (METRICS, 3)):
         app = create_app(config(tmp_path, metrics=metrics))
-        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, b"s" * 16)
+        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, SHARD)
         collector_of(app).close()
     client = app.test_client()
     old = former["theme"].version

@@ -10,7 +10,7 @@ from dither_server.config.settings import Release, Releases
 from dither_server.config.sources import COLLECTOR
 from dither_server.reading.summaries.view import markers_of
 from dither_shared import ParameterError
-from server.collecting import THEME, TODAY, config, rows_of, upload
+from server.collecting import SHARD, THEME, TODAY, config, rows_of, upload
 
 DAY = date(2026, 11, 20)
 
@@ -67,7 +67,7 @@ def test_pages_mark_releases_on_curves_and_escape_their_names(tmp_path: Path) ->
     app = create_app(config(tmp_path, releases=releases))
     for ago in (0, 1, 2):
         store = collector_of(app).store
-        store.commit([upload(THEME, rows_of(THEME, 500))], TODAY - timedelta(days=ago), b"s" * 16)
+        store.commit([upload(THEME, rows_of(THEME, 500))], TODAY - timedelta(days=ago), SHARD)
     page = app.test_client().get("/m/theme").text
     assert "Dashed lines are releases: <bdi>&lt;2.1&gt;</bdi> on 2026-11-19." in page
     assert '<line class="release" x1="300.0" x2="300.0"' in page

@@ -17,6 +17,7 @@ from dither_server.ingest.committer import RefusalCounts
 from dither_server.store import Refusal, Store, StoreError
 from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, by_kind, environment
+from server.database import url_of
 
 TOMORROW = TODAY + timedelta(days=1)
 VERSION = THEME.version
@@ -178,7 +179,7 @@ def refused(tmp_path: Path, one_day: None) -> Path:
     """A folder with a database in which some batches were refused, yesterday and today."""
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     today = utc_today()
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+    with closing(Store(url_of(tmp_path))) as store:
         store.register([THEME])
         store.add_refusals(
             {

@@ -10,6 +10,7 @@ from server.collecting import (
     EMPTY,
     LAYOUT,
     MOBILE,
+    SHARD,
     STRATA,
     THEME,
     TODAY,
@@ -19,7 +20,7 @@ from server.collecting import (
     upload,
 )
 
-SHARD, OTHER = b"s" * 16, b"o" * 16
+OTHER = b"o" * 16
 YESTERDAY = TODAY - timedelta(days=1)
 
 
