@@ -104,14 +104,6 @@ def test_route_that_declares_nothing_is_refused_to_everyone(app: Flask) -> None:
         assert path not in client.get("/openapi.json").get_json()["paths"]
 
 
-def test_only_pages_take_a_token_in_their_address(app: Flask) -> None:
-    local = collector_of(app).gatekeeper.draw_local_token(8000)
-    client = app.test_client()
-    entered = client.get(f"/toys?token={local.token}")
-    assert (entered.status_code, entered.headers["Location"]) == (303, "/toys")
-    assert problem(app.test_client().get(f"/toys/bear/parts/1?token={local.token}")) == (401, "unauthorized")
-
-
 def read(kind: type[Parameters], *pairs: tuple[str, str]) -> Parameters:
     return kind.read(MultiDict(pairs))
 

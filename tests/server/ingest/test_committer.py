@@ -102,22 +102,7 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     assert sum(map(len, gate.groups)) == 5
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
-    gate: Gate, committer: ReportCommitter
-) -> None:
-    gate.failure = StoreError("database: full")
-    answers = [submitted(committer, upload())]
-    gate.wait()
-    answers += [submitted(committer, upload()) for _ in range(2)]
-    gate.let(2)
-    for answer in answers:
-        assert isinstance(answer.exception(PATIENCE), StoreError)
-    gate.failure = None
-    gate.let(1)
-    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
-
-
-def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
+def test_a_store_that_fails_refuses_the_group_is_logged_once_a_minute_and_works_again(
     gate: Gate, committer: ReportCommitter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -134,6 +119,9 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     monkeypatch.setattr("dither_serving.logs._QUIET", 0.0)
     fail()
     assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
+    gate.failure = None
+    gate.let(1)
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
 
 
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: ReportCommitter) -> None:
@@ -160,10 +148,6 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     with pytest.raises(StoreError, match="shutting down"):
         submitted(committer, upload())
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_committer_that_never_started_closes_at_once() -> None:
-    ReportCommitter(Gate(), lambda: TODAY, ServerSettings()).close()
 
 
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:

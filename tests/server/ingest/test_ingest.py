@@ -2,9 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,8 @@ from flask.testing import FlaskClient
 
 from dither.upload.schedule import GONE
 from dither_server.app import collector_of, create_app
-from dither_server.store import Refusal, Store, StoreError, Upload
+from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
-from dither_serving.committer import QueueFullError
 from dither_shared import parse_metrics
 from server.collecting import (
     LAYOUT,
@@ -138,41 +136,6 @@ def test_a_former_version_that_no_one_can_read_is_not_counted(tmp_path: Path) ->
     assert problem(post(app.test_client(), batch(former["theme"]).encode())) == (409, "version-conflict")
     assert post(app.test_client(), batch().encode()).status_code == 202
     collector_of(app).close()
-
-
-def test_other_methods_are_refused_with_the_allowed_ones(door: FlaskClient) -> None:
-    for method in ("PUT", "DELETE", "PATCH"):
-        response = door.open("/v1/reports", method=method)
-        assert problem(response) == (405, "method-not-allowed"), method
-        assert "POST" in response.headers["Allow"]
-
-
-def refuse(_: Upload, then: Callable[[StoreError], object]) -> None:
-    then(StoreError("database: full"))
-
-
-def say_nothing(*_: object) -> None:
-    """Complete no commit, as if it took long."""
-
-
-def be_full(*_: object) -> None:
-    raise QueueFullError("as many batches wait as may")
-
-
-def test_report_that_is_not_committed_is_not_acknowledged_and_may_come_again(
-    app: Flask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collector = collector_of(app)
-    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.001))
-    for submit, kind in ((refuse, "unavailable"), (say_nothing, "unavailable"), (be_full, "overloaded")):
-        monkeypatch.setattr(collector.committer, "submit", submit)
-        response = post(app.test_client(), batch().encode())
-        assert problem(response) == (503, kind), submit
-        assert int(response.headers["Retry-After"]) > 0
-    monkeypatch.undo()
-    assert post(app.test_client(), batch().encode()).status_code == 202
-    collector.close()
-    assert problem(post(app.test_client(), batch().encode())) == (503, "unavailable")
 
 
 def test_unexpected_error_is_answered_500_and_logged(

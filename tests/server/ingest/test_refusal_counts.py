@@ -122,9 +122,13 @@ def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
         for number in range(1000):
             refusals.add("version-conflict", "theme", f"{number:016x}")
         add(refusals)
+    refusals.add(
+        "version-conflict", "crashed", "b" * 16
+    )  # versions that are made up for one metric hide none of another
     refusals.write(written.add_refusals, b"")
     (counts,) = written.writes
-    assert len(counts) == 2 * (16 + 1 + 1)
+    assert len(counts) == 2 * (16 + 1 + 1) + 1
+    assert counts[Refusal("crashed", TOMORROW, "version-conflict", "b" * 16)] == 1
     assert counts[Refusal("theme", TODAY, "version-conflict", "0" * 16)] == 1
     assert counts[Refusal("theme", TOMORROW, "version-conflict", "")] == 1000 - 16
     assert counts[Refusal("theme", TOMORROW, "malformed", VERSION)] == 1
@@ -161,12 +165,14 @@ def test_the_pages_show_what_was_refused(app: Flask, client: FlaskClient) -> Non
     assert "Refused" not in client.get("/").text
     strange = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 10 + number for number in range(12)}
     ours = {Refusal("theme", TODAY, "malformed", VERSION): 1234, Refusal("", TODAY, "too-large"): 99}
-    collector_of(app).store.add_refusals({**strange, **ours}, b"a" * 16)
+    pages = {Refusal("", TODAY, "origin"): 30}
+    collector_of(app).store.add_refusals({**strange, **ours, **pages}, b"a" * 16)
     page = client.get("/").text
-    assert page.count("unknown here") == 8
-    assert "And 46 batches more, for other reasons or of other metrics or versions." in page
+    assert page.count("unknown here") == 7
+    assert "And 60 batches more, for other reasons or of other metrics or versions." in page
     assert '<data value="1234">1,234 batches</data>' in page
     assert "too-large" in page
+    assert "The page&#39;s origin is not listed" in page
     about_theme = client.get("/m/theme").text
     assert "too-large" not in about_theme
     assert "And 33 batches more, for other reasons or of other metrics or versions." in about_theme
@@ -234,15 +240,3 @@ def test_refusals_command_refuses_days_that_cannot_be(refused: Path) -> None:
     for options in (["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]):
         result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
         assert (result.exit_code, "--since: " in result.stderr) == (2, True)
-
-
-def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:
-    refusals, written = RefusalCounts(lambda: TODAY), Written()
-    for number in range(100):
-        refusals.add("version-conflict", "theme", f"{number:016x}")
-    for metric in ("crashed", "theme"):
-        refusals.add("version-conflict", metric, "b" * 16)
-    refusals.write(written.add_refusals, b"")
-    (counts,) = written.writes
-    assert counts[Refusal("crashed", TODAY, "version-conflict", "b" * 16)] == 1
-    assert Refusal("theme", TODAY, "version-conflict", "b" * 16) not in counts

@@ -48,13 +48,6 @@ def test_all_rows_open_in_their_order_whatever_their_number() -> None:
         assert list(opened.values()) == [row * 2 for row in some]
 
 
-def test_without_a_key_nothing_opens_and_a_part_was_tried() -> None:
-    with Opening().place("peer") as place:
-        assert place.open(ROWS[:64], b"", []) == ({}, ROWS[:64])
-        opened, tried = place.open(ROWS, b"", [])
-        assert (opened, len(set(tried)), set(tried) <= set(ROWS)) == ({}, 64, True)
-
-
 def test_if_none_of_64_rows_drawn_at_random_opens_no_other_row_is_tried() -> None:
     """At random, and not the first ones: a device chooses how its garbage is sorted among the reports of others."""
     tried: list[bytes] = []
