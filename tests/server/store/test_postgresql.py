@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from server.collecting import (
     upload,
 )
 from server.reading.test_materialize import SELECT, expected, recipes
-from server.tally.test_blocks import some_rows
+from server.tally.test_tally import random_rows
 from server.test_prometheus import samples
 
 
@@ -105,52 +105,34 @@ def test_collectors_start_at_the_same_time_on_an_empty_database(postgresql_url: 
     assert (len(started), len(set(started))) == (4, 1)
 
 
-def committed(url: str, groups: Callable[[int], Iterable[list[Upload]]]) -> tuple[list[UploadOutcome], list[str]]:
-    """Commit from four processes' stores at once, each its groups; return all outcomes, and what had to be repeated."""
+def test_concurrent_collectors_count_each_batch_and_each_sealed_row_once(pg: Store, postgresql_url: str) -> None:
+    """Four processes get the same batches and bodies that share rows, in different orders and groups."""
+    plain = [upload(rows=rows_of(THEME, 2, bytes([200 + number]))) for number in range(40)]
+    rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
     outcomes: list[UploadOutcome] = []
     troubles: list[str] = []
-
-    def write(turn: int) -> None:
-        with closing(Store(url)) as store:
-            for group in groups(turn):
-                while True:
-                    try:
-                        outcomes.extend(store.commit(group, TODAY, bytes([turn]) * 16))
-                        break
-                    except StoreError as error:  # it lost the race too often; a device or relay would retry
-                        troubles.append(str(error))
-
-    at_once(write, *range(4))
-    return outcomes, troubles
-
-
-def test_concurrent_writers_count_each_batch_once(pg: Store, postgresql_url: str) -> None:
-    """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
-    uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
-
-    def groups(turn: int) -> Iterator[list[Upload]]:
-        ordered = uploads[turn * 10 :] + uploads[: turn * 10]
-        return (ordered[start : start + 4 + turn] for start in range(0, 40, 4 + turn))
-
-    assert committed(postgresql_url, groups)[0] == [COUNTED] * 160
-    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(sent.rows for sent in uploads)))
-
-
-def test_concurrent_collectors_count_each_sealed_row_once(pg: Store, postgresql_url: str) -> None:
-    """Four processes get bodies that share rows, in different orders and groups."""
-    rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
 
     def body(chance: random.Random) -> Upload:
         ids = chance.sample(sorted(rows), 30)
         return Upload(chance.randbytes(16), THEME, b"".join(map(rows.__getitem__, ids)), 0, Sealing(tuple(ids), 30, 0))
 
-    def groups(turn: int) -> Iterator[list[Upload]]:
+    def write(turn: int) -> None:
         chance = random.Random(turn)
-        return ([body(chance) for _ in range(chance.randint(1, 4))] for _ in range(10))
+        sent = [*(body(chance) for _ in range(25)), *plain]
+        chance.shuffle(sent)
+        with closing(Store(postgresql_url)) as store:
+            while sent:
+                size = chance.randint(1, 8)
+                try:
+                    outcomes.extend(store.commit(sent[:size], TODAY, bytes([turn]) * 16))
+                    del sent[:size]
+                except StoreError as error:  # it lost the race too often; a device or relay would retry
+                    troubles.append(str(error))
 
-    outcomes, troubles = committed(postgresql_url, groups)
-    assert set(outcomes) == {COUNTED}
-    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(rows.values())))
+    at_once(write, *range(4))
+    assert outcomes == [COUNTED] * 4 * 65
+    whole = Tally.fold(THEME.mechanism, b"".join([*rows.values(), *(sent.rows for sent in plain)]))
+    assert same(pg.tally(THEME), whole)
     sealed = pg.sealed(THEME)
     assert sealed is not None
     assert sealed.reports == 120
@@ -184,7 +166,7 @@ def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
 
 def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     metric = Metric("wide", BooleanQuestion(), LocalHashing.calibrate(100_000, 3.0))
-    rows = some_rows(metric.mechanism, 6_000)
+    rows = random_rows(metric.mechanism, 1, 6_000)
     pg.register([metric])
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
