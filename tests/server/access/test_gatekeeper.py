@@ -3,8 +3,7 @@
 import base64
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
@@ -19,11 +18,11 @@ from dither_server.access.gatekeeper import Gatekeeper
 from dither_server.access.tokens import OPEN, KnownTokens, Role, digest_of, draw_token
 from dither_server.api.routes import routes
 from dither_server.api.routing import Route
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.dashboard.pages import pages
 from dither_server.store import StoredToken, StoreError
 from dither_serving.problems import Problem
-from server.collecting import KEPT, METRICS, THEME, TODAY, batch, config, problem
+from server.collecting import KEPT, METRICS, THEME, TODAY, batch, problem
 from server.ingest.posting import post
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
@@ -37,13 +36,12 @@ TOKENS = {role: draw_token(role) for role in Role}
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(make_app: Callable[..., Flask], tmp_path: Path) -> Flask:
     keep(tmp_path / "seal-keys.json", KEY)
-    app = create_app(config(tmp_path, open=frozenset(), metrics=METRICS | {"kept": KEPT}))
+    app = make_app(open=frozenset(), metrics=METRICS | {"kept": KEPT})
     for role, token in TOKENS.items():
         collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
-    yield app
-    collector_of(app).close()
+    return app
 
 
 def rules() -> list[Rule]:
@@ -146,7 +144,7 @@ def test_token_is_taken_as_bearer_or_basic_password_and_in_no_other_form() -> No
         assert not admitted(keeper, HTTP_AUTHORIZATION=header), header
 
 
-def test_whom_a_closed_collector_lets_report(tmp_path: Path) -> None:
+def test_whom_a_closed_collector_lets_report(make_app: Callable[..., Flask]) -> None:
     """Whoever is local to it, but nobody is local to a server that does not say where it listens."""
     for settings, far, status in (
         ({}, {}, 202),
@@ -155,9 +153,8 @@ def test_whom_a_closed_collector_lets_report(tmp_path: Path) -> None:
         ({"local_address": ""}, {}, 401),
         ({"trust_loopback": False}, {}, 401),
     ):
-        app = create_app(config(tmp_path, **{"open": frozenset()} | settings))
-        with closing(collector_of(app)):
-            assert post(app.test_client(), batch().encode(), environ_overrides=far).status_code == status, settings
+        client = make_app(**{"open": frozenset()} | settings).test_client()
+        assert post(client, batch().encode(), environ_overrides=far).status_code == status, settings
 
 
 def test_a_new_token_is_found_soon_and_a_revoked_one_refused_soon() -> None:

@@ -1,27 +1,24 @@
 """The token that a collector draws at its start: who can read with it, and how a browser keeps it."""
 
 import base64
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable
 from http.cookies import SimpleCookie
-from pathlib import Path
 
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
 from dither_server.access.tokens import LocalToken
-from dither_server.app import collector_of, create_app
-from server.collecting import batch, config, problem
+from dither_server.app import collector_of
+from server.collecting import batch, problem
 
 READ = ("/", "/m/theme", "/v1/metrics", "/v1/metrics/theme/estimate", "/metrics")
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(make_app: Callable[..., Flask]) -> Flask:
     """A collector that is closed but to this machine's reports."""
-    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset())))):
-        yield app
+    return make_app(open=frozenset())
 
 
 @pytest.fixture
@@ -135,11 +132,10 @@ def test_only_the_local_token_is_accepted_in_the_address_and_only_by_pages(app: 
         assert (answer.status_code, "Set-Cookie" in answer.headers) == (status, False)
 
 
-def test_token_is_dropped_from_the_address_where_reading_is_open(tmp_path: Path) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path)))):
-        answer = get(app, "/?token=of-yesterday")
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
-        assert "Set-Cookie" not in answer.headers
+def test_token_is_dropped_from_the_address_where_reading_is_open(make_app: Callable[..., Flask]) -> None:
+    answer = get(make_app(), "/?token=of-yesterday")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert "Set-Cookie" not in answer.headers
 
 
 def test_the_token_of_another_process_opens_nothing(app: Flask, token: LocalToken) -> None:

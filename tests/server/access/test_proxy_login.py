@@ -1,14 +1,13 @@
 """A login at a proxy: who can read with it, and which forgeries are refused."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from flask import Flask
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_serving.request import Request, environ_of
 from dither_shared import ParameterError
 from server.collecting import config
@@ -18,11 +17,9 @@ PROXY, STRANGER = "10.0.0.7", "192.0.2.7"
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(make_app: Callable[..., Flask]) -> Flask:
     """A closed collector that believes a proxy."""
-    settings = {"open": frozenset(), "proxies": "10.0.0.0/24", "login_header": "X-Forwarded-User"}
-    with closing(collector_of(app := create_app(config(tmp_path, **settings)))):
-        yield app
+    return make_app(open=frozenset(), proxies="10.0.0.0/24", login_header="X-Forwarded-User")
 
 
 def status(app: Flask, path: str, peer: str, method: str = "GET", **headers: str) -> int:
@@ -78,10 +75,10 @@ def test_another_sites_page_does_not_read_by_the_login_of_its_visitor(app: Flask
     assert status(app, "/v1/metrics", PROXY, sec_fetch_mode="navigate", **cross) == 200
 
 
-def test_login_header_is_ignored_unless_it_is_configured(tmp_path: Path) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset(), proxies="10.0.0.0/24")))):
-        assert status(app, "/v1/metrics", PROXY, x_forwarded_user="anna") == 401
-        assert ignored(app) == 0
+def test_login_header_is_ignored_unless_it_is_configured(make_app: Callable[..., Flask]) -> None:
+    app = make_app(open=frozenset(), proxies="10.0.0.0/24")
+    assert status(app, "/v1/metrics", PROXY, x_forwarded_user="anna") == 401
+    assert ignored(app) == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import product
 from pathlib import Path
@@ -122,16 +122,16 @@ def test_answers_about_known_metrics_match_the_openapi_document(app: Flask) -> N
     assert asked.post("/v1/reports", batch(THEME).encode()).status_code == 202
 
 
-def test_answers_about_devices_match_the_openapi_document(tmp_path: Path) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | {"kept": KEPT})))):
-        for back, weeks in ((14, "0"), (7, "1")):
-            uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
-            collector_of(app).store.commit(uploads, ago(back), SHARD)
-        asked = Asked(app)
-        for query in ({}, {"since": "2026-11-02", "until": "2026-11-15"}, {"format": "csv"}):
-            assert asked.get("/v1/active", query).status_code == 200
-            for name, status in (("kept", 200), ("theme", 400), ("nothing", 404)):
-                assert asked.get(f"{METRIC}/retention", query, name=name).status_code == status
+def test_answers_about_devices_match_the_openapi_document(make_app: Callable[..., Flask]) -> None:
+    app = make_app(metrics=METRICS | {"kept": KEPT})
+    for back, weeks in ((14, "0"), (7, "1")):
+        uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
+        collector_of(app).store.commit(uploads, ago(back), SHARD)
+    asked = Asked(app)
+    for query in ({}, {"since": "2026-11-02", "until": "2026-11-15"}, {"format": "csv"}):
+        assert asked.get("/v1/active", query).status_code == 200
+        for name, status in (("kept", 200), ("theme", 400), ("nothing", 404)):
+            assert asked.get(f"{METRIC}/retention", query, name=name).status_code == status
 
 
 def test_answers_to_sealed_reports_match_the_openapi_document(app: Flask, tmp_path: Path) -> None:
@@ -146,26 +146,25 @@ def test_answers_to_sealed_reports_match_the_openapi_document(app: Flask, tmp_pa
     assert sealed == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
 
 
-def test_answers_about_strata_match_the_openapi_document(tmp_path: Path) -> None:
+def test_answers_about_strata_match_the_openapi_document(make_app: Callable[..., Flask]) -> None:
     """Their attributes are parameters, too."""
-    app = create_app(config(tmp_path, metrics=STRATA))
-    with closing(collector_of(app)) as collector:
-        for place in (0, 2):
-            collector.store.commit([upload(LAYOUT, stratum=place)], TODAY, SHARD)
-        asked = Asked(app)
-        queries: tuple[tuple[str, dict[str, Any], int], ...] = (
-            (METRIC, {}, 200),
-            (f"{METRIC}/estimate", {"platform": "linux"}, 200),
-            (f"{METRIC}/estimate", {"by": ["platform", "channel"], "by_day": "true"}, 200),
-            (f"{METRIC}/estimate", {"platform": "amiga"}, 400),
-            (f"{METRIC}/trend", {"channel": "stable"}, 200),
-            (f"{METRIC}/combined", {"channel": "stable"}, 200),
-            (f"{METRIC}/compare", {"platform": "linux", "other_platform": "windows"}, 200),
-            ("/m/{name}", {"channel": "stable"}, 200),
-        )
-        for path, query, status in queries:
-            assert asked.get(path, query, name="layout").status_code == status, (path, query)
-        assert asked.post("/v1/reports", batch(LAYOUT, stratum="linux/stable").encode()).status_code == 202
+    app = make_app(metrics=STRATA)
+    for place in (0, 2):
+        collector_of(app).store.commit([upload(LAYOUT, stratum=place)], TODAY, SHARD)
+    asked = Asked(app)
+    queries: tuple[tuple[str, dict[str, Any], int], ...] = (
+        (METRIC, {}, 200),
+        (f"{METRIC}/estimate", {"platform": "linux"}, 200),
+        (f"{METRIC}/estimate", {"by": ["platform", "channel"], "by_day": "true"}, 200),
+        (f"{METRIC}/estimate", {"platform": "amiga"}, 400),
+        (f"{METRIC}/trend", {"channel": "stable"}, 200),
+        (f"{METRIC}/combined", {"channel": "stable"}, 200),
+        (f"{METRIC}/compare", {"platform": "linux", "other_platform": "windows"}, 200),
+        ("/m/{name}", {"channel": "stable"}, 200),
+    )
+    for path, query, status in queries:
+        assert asked.get(path, query, name="layout").status_code == status, (path, query)
+    assert asked.post("/v1/reports", batch(LAYOUT, stratum="linux/stable").encode()).status_code == 202
 
 
 def test_openapi_document_describes_every_route_once(app: Flask, client: FlaskClient) -> None:

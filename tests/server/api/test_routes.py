@@ -4,6 +4,7 @@ import json
 import resource
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +15,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
-from server.collecting import METRICS, SHARD, THEME, TODAY, batch, config, problem, rows_of, running, upload
+from server.collecting import METRICS, SHARD, THEME, TODAY, batch, problem, rows_of, running, upload
 from server.test_process import connect
 from torture.devices import post
 
@@ -115,14 +116,13 @@ def test_wrong_parameters_and_unknown_names_are_refused_and_named(client: FlaskC
     assert "GET" in response.headers["Allow"]
 
 
-def test_former_version_is_counted_and_answered_apart(tmp_path: Path) -> None:
+def test_former_version_is_counted_and_answered_apart(make_app: Callable[..., Flask]) -> None:
     former = parse_metrics(
         '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark"]\nepsilon = 3.0\n'
     )
     for metrics, count in ((former, 7), (METRICS, 3)):
-        app = create_app(config(tmp_path, metrics=metrics))
+        app = make_app(metrics=metrics)
         collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, SHARD)
-        collector_of(app).close()
     client = app.test_client()
     old = former["theme"].version
     assert client.get("/v1/metrics/theme").json["versions"] == sorted([old, THEME.version])  # type: ignore[index]

@@ -1,8 +1,7 @@
 """A route declares itself: from that follow its guard and the reading of its parameters (test_openapi describes it)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -12,13 +11,13 @@ from werkzeug.routing import Rule
 
 from dither_server.access.tokens import OPEN, Role, digest_of, draw_token
 from dither_server.api.routing import HTML, as_json, declared
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.parameters import COUNT, TEXTS, Parameters, one_of
 from dither_server.reading.schemas import Schema
 from dither_server.store import StoredToken
 from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
-from server.collecting import TODAY, config, problem
+from server.collecting import TODAY, problem
 
 TOY = Schema("Toy", {"type": "object"})
 
@@ -68,11 +67,10 @@ def toys() -> Blueprint:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, open=frozenset(), trust_loopback=False))
+def app(make_app: Callable[..., Flask]) -> Flask:
+    app = make_app(open=frozenset(), trust_loopback=False)
     app.register_blueprint(toys())
-    yield app
-    collector_of(app).close()
+    return app
 
 
 def bearing(app: Flask, role: Role) -> dict[str, str]:

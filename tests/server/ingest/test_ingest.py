@@ -1,9 +1,8 @@
 """POST /v1/reports: which reports are counted or refused, and the answers to devices."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither.upload.schedule import GONE
-from dither_server.app import collector_of, create_app
-from dither_server.store import Refusal, Store
+from dither_server.app import collector_of
+from dither_server.store import Refusal
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
@@ -26,12 +25,11 @@ from server.collecting import (
     TODAY,
     VERSION,
     batch,
-    config,
     problem,
     rows_of,
     same,
 )
-from server.database import url_of
+from server.database import execute, url_of
 from server.ingest.posting import JSON, changed, post
 
 
@@ -51,15 +49,15 @@ def test_a_retry_gets_the_same_answer_and_counts_once(door: FlaskClient, app: Fl
     assert collector_of(app).store.tally(THEME).total == 3
 
 
+BARE = parse_metrics(STRATA_TOML.split("\nstrata")[0])
+FORMER = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
+
+
 @pytest.fixture
-def layered(tmp_path: Path) -> Iterator[Flask]:
+def layered(make_app: Callable[..., Flask]) -> Flask:
     """An app whose metrics have strata, and one of which had none before."""
-    bare = parse_metrics(STRATA_TOML.split("\nstrata")[0])["layout"]
-    with closing(Store(url_of(tmp_path))) as store:
-        store.register([bare])
-    app = create_app(config(tmp_path, metrics=STRATA))
-    yield app
-    collector_of(app).close()
+    make_app(metrics=BARE)
+    return make_app(metrics=STRATA)
 
 
 def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
@@ -74,8 +72,7 @@ def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
 
 
 def test_a_version_without_strata_is_still_counted(layered: Flask) -> None:
-    collector, client = collector_of(layered), layered.test_client()
-    (former,) = (metric for metric in collector.ingest.metrics["layout"].values() if metric.strata is None)
+    collector, client, former = collector_of(layered), layered.test_client(), BARE["layout"]
     assert post(client, batch(former).encode()).status_code == 202
     assert (collector.store.tally(former).total, collector.store.tally(LAYOUT).total) == (3, 0)
     refused = post(client, batch(former, stratum="linux/stable").encode())
@@ -112,30 +109,21 @@ def test_a_disabled_metric_is_gone_until_it_is_enabled(door: FlaskClient, app: F
     assert post(door, batch().encode()).status_code == 202
 
 
-def test_former_versions_are_counted_beside_the_current_one(tmp_path: Path) -> None:
+def test_former_versions_are_counted_beside_the_current_one(make_app: Callable[..., Flask]) -> None:
     """Apps in the field go on sending them."""
-    former = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
-    for metrics in (former, METRICS):
-        app = create_app(config(tmp_path, metrics=metrics))
-        with closing(collector_of(app)) as collector:
-            for metric in (former["theme"], METRICS["theme"]):
-                sent = post(app.test_client(), batch(metric).encode())
-                if metrics is METRICS or metric.version == former["theme"].version:
-                    assert sent.status_code == 202
-                else:
-                    assert problem(sent) == (409, "version-conflict")
-    assert [collector.store.tally(metric).total for metric in (former["theme"], METRICS["theme"])] == [6, 3]
+    before, after = (make_app(metrics=metrics) for metrics in (FORMER, METRICS))
+    versions = FORMER["theme"], THEME
+    answers = [post(app.test_client(), batch(one).encode()) for app, one in product((before, after), versions)]
+    assert [answer.status_code for answer in answers] == [202, 409, 202, 202]
+    assert [collector_of(after).store.tally(one).total for one in versions] == [6, 3]
 
 
-def test_a_former_version_that_no_one_can_read_is_not_counted(tmp_path: Path) -> None:
-    former = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
-    collector_of(create_app(config(tmp_path, metrics=former))).close()
-    with closing(sqlite3.connect(tmp_path / "dither.db")) as connection, connection:
-        connection.execute("UPDATE metrics SET definition = replace(definition, 'randomized-response', 'forgotten')")
-    app = create_app(config(tmp_path))
-    assert problem(post(app.test_client(), batch(former["theme"]).encode())) == (409, "version-conflict")
-    assert post(app.test_client(), batch().encode()).status_code == 202
-    collector_of(app).close()
+def test_a_former_version_that_no_one_can_read_is_not_counted(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+    make_app(metrics=FORMER)
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'randomized-response', 'forgotten')")
+    client = make_app().test_client()
+    assert problem(post(client, batch(FORMER["theme"]).encode())) == (409, "version-conflict")
+    assert post(client, batch().encode()).status_code == 202
 
 
 def test_unexpected_error_is_answered_500_and_logged(

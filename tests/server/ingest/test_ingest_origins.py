@@ -1,10 +1,9 @@
 """Reports from web pages: which origins may send them, how they are read, and whether the page may read the answer."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -13,10 +12,10 @@ from werkzeug.test import TestResponse
 
 from dither_server.access.origins import Origins
 from dither_server.access.tokens import Role, digest_of, draw_token
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
 from dither_serving.committer import QueueFullError
-from server.collecting import THEME, TODAY, batch, config, problem
+from server.collecting import THEME, TODAY, batch, problem
 from server.ingest.posting import JSON, post
 
 APP, FOREIGN = "https://app.example", "https://evil.example"
@@ -25,12 +24,10 @@ SHARED = {"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary"
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(make_app: Callable[..., Flask]) -> Flask:
     """An app that accepts reports from pages of two origins and from any client that is not a page."""
     listed, open_to = Origins((APP, "http://localhost:3000")), frozenset({Role.REPORT, Role.READ})
-    app = create_app(config(tmp_path, origins=listed, open=open_to, body_limit=20_000, rows_limit=1000))
-    yield app
-    collector_of(app).close()
+    return make_app(origins=listed, open=open_to, body_limit=20_000, rows_limit=1000)
 
 
 def send(door: FlaskClient, origin: str | None, body: bytes = b"", content_type: str = PLAIN) -> TestResponse:
@@ -132,9 +129,9 @@ def test_report_that_is_not_committed_is_not_acknowledged_and_may_come_again(
     assert problem(send(door, APP)) == (503, "unavailable")
 
 
-def test_page_without_a_required_token_gets_an_answer_that_says_so(tmp_path: Path) -> None:
+def test_page_without_a_required_token_gets_an_answer_that_says_so(make_app: Callable[..., Flask]) -> None:
     """Being listed opens nothing: any program may say that it is such a page."""
-    app = create_app(config(tmp_path, origins=Origins((APP,)), open=frozenset()))
+    app = make_app(origins=Origins((APP,)), open=frozenset())
     door, token = app.test_client(), draw_token(Role.REPORT)
     response = send(door, APP)
     assert (problem(response), shares(response, APP)) == ((401, "unauthorized"), True)
@@ -142,12 +139,11 @@ def test_page_without_a_required_token_gets_an_answer_that_says_so(tmp_path: Pat
     headers = {"Origin": APP, "Authorization": f"Bearer {token}"}  # of the same origin pages may send one
     assert post(door, batch().encode(), headers=headers).status_code == 202
     assert problem(post(door, batch().encode(), headers=headers | {"Origin": FOREIGN})) == (403, "origin")
-    collector_of(app).close()
 
 
-def test_no_page_reports_where_no_origin_is_listed(tmp_path: Path) -> None:
+def test_no_page_reports_where_no_origin_is_listed(make_app: Callable[..., Flask]) -> None:
     """A collector on loopback is what a page of the web could reach in an operator's own browser."""
-    app = create_app(config(tmp_path))
+    app = make_app()
     origins = (APP, "null", "http://localhost", "http://127.0.0.1:80")
     for origin, content_type in product(origins, (PLAIN, JSON, "")):
         response = send(app.test_client(), origin, content_type=content_type)
@@ -158,7 +154,6 @@ def test_no_page_reports_where_no_origin_is_listed(tmp_path: Path) -> None:
         response = send(app.test_client(), None, content_type=content_type)
         assert response.status_code == expected
         assert not SHARED & set(response.headers.keys())
-    collector_of(app).close()
 
 
 def test_no_permission_is_given_beforehand_nor_for_other_routes(door: FlaskClient) -> None:

@@ -115,15 +115,6 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
     assert (known.begun, known.finished, known.buckets) == (AT, True, {})
 
 
-def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
-    part = tallies((THEME, rows_of(THEME, 4), 0))
-    with pytest.raises(StoreError):
-        store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
-    known = known_run(store)
-    assert (known.buckets, store.tally(THEME).total) == ({}, 0)
-    assert store.folds.add(RUN, 1, part, SUMS) is True
-
-
 def finish(store: Store, run: bytes, at: datetime) -> None:
     """Let a run of no segments begin at a time, and end."""
     store.folds.begin(run, at)

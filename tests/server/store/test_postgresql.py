@@ -2,16 +2,15 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
+from flask import Flask
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.exports import refresh
@@ -30,12 +29,12 @@ from server.collecting import (
     ago,
     at_once,
     batch,
-    config,
     rows_of,
     same,
     sealed_upload,
     upload,
 )
+from server.ingest.posting import post
 from server.reading.test_materialize import SELECT, expected, recipes
 from server.tally.test_tally import random_rows
 from server.test_prometheus import samples
@@ -193,12 +192,10 @@ def test_another_program_reads_daily_estimates(pg: Store, postgresql_url: str) -
     assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(pg, TODAY))]
 
 
-def test_collector_on_postgresql_answers_its_routes(postgresql_url: str, tmp_path: Path) -> None:
-    app = create_app(config(tmp_path, db=postgresql_url))
-    client = app.test_client()
+def test_collector_on_postgresql_answers_its_routes(postgresql_url: str, make_app: Callable[..., Flask]) -> None:
+    client = make_app(db=postgresql_url).test_client()
     for _ in range(2):
-        sent = client.post("/v1/reports", data=batch(name="ab" * 16).encode(), content_type="application/json")
-        assert sent.status_code == 202
+        assert post(client, batch(name="ab" * 16).encode()).status_code == 202
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
     sealed = samples(client.get("/metrics").text)
@@ -206,4 +203,3 @@ def test_collector_on_postgresql_answers_its_routes(postgresql_url: str, tmp_pat
     assert sealed["dither_database_bytes"] > 1_000_000
     assert any('database="postgresql ' in name for name in sealed)
     assert not any(name.startswith("dither_disk") for name in sealed)  # its disk is that of another machine
-    collector_of(app).close()

@@ -5,8 +5,8 @@ import logging
 import random
 import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date
 from itertools import product
@@ -156,20 +156,19 @@ def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None
         assert sum(row is not None for row in opened) == count
 
 
-def test_reports_of_a_stratum_are_counted_there(tmp_path: Path, key: SecretKey) -> None:
-    app = create_app(config(tmp_path, metrics=STRATA))
-    client = app.test_client()
+def test_reports_of_a_stratum_are_counted_there(make_app: Callable[..., Flask], key: SecretKey) -> None:
+    app = make_app(metrics=STRATA)
+    client, store = app.test_client(), collector_of(app).store
     sealed = [seal(row, key.public, pool(LAYOUT, "linux/stable")) for row in split(LAYOUT, rows_of(LAYOUT, 6))]
-    with closing(collector_of(app)) as collector:
-        assert post(client, batch_of(LAYOUT, sealed, stratum="linux/stable").encode()).status_code == 202
-        ((place, reports),) = collector.store.history(LAYOUT).strata().items()
-        assert LAYOUT.strata is not None
-        assert (LAYOUT.strata.labels[place], reports) == ("linux/stable", 6)
-        assert collector.store.sealed(LAYOUT, places=(place,)) == Sealed(1, 6, 6, 0)
-        assert collector.store.sealed(LAYOUT, places=(place + 1,)) is None
-        for stratum, kind in (("windows/other", "sealed"), ("linux/beta", "malformed"), (None, "malformed")):
-            refused = post(client, batch_of(LAYOUT, sealed, stratum=stratum).encode())
-            assert problem(refused) == (400, kind)  # it opens in its own pool alone
+    assert post(client, batch_of(LAYOUT, sealed, stratum="linux/stable").encode()).status_code == 202
+    ((place, reports),) = store.history(LAYOUT).strata().items()
+    assert LAYOUT.strata is not None
+    assert (LAYOUT.strata.labels[place], reports) == ("linux/stable", 6)
+    assert store.sealed(LAYOUT, places=(place,)) == Sealed(1, 6, 6, 0)
+    assert store.sealed(LAYOUT, places=(place + 1,)) is None
+    for stratum, kind in (("windows/other", "sealed"), ("linux/beta", "malformed"), (None, "malformed")):
+        refused = post(client, batch_of(LAYOUT, sealed, stratum=stratum).encode())
+        assert problem(refused) == (400, kind)  # it opens in its own pool alone
 
 
 def test_rows_that_do_not_open_or_are_no_reports_are_refused_one_by_one(
@@ -274,18 +273,15 @@ def test_sealed_report_of_a_device_is_refused_as_an_unknown_pool(key: SecretKey,
 
 
 def test_more_reports_than_the_limit_cost_no_opening(
-    key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    key: SecretKey, make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = create_app(config(tmp_path, body_limit=1 << 24))
-
     def never(*_: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr("dither_server.ingest.sealed._Place.open", never)
-    with closing(collector_of(app)):
-        refused = post(app.test_client(), batch_of(THEME, noise(20_001)).encode())
-        assert problem(refused) == (413, "too-large")
-        assert "more than 20,000 reports" in json.loads(refused.data)["detail"]
+    refused = post(make_app(body_limit=1 << 24).test_client(), batch_of(THEME, noise(20_001)).encode())
+    assert problem(refused) == (413, "too-large")
+    assert "more than 20,000 reports" in json.loads(refused.data)["detail"]
 
 
 def test_relay_is_asked_to_retry_while_the_keys_cannot_be_read(
@@ -303,50 +299,45 @@ def test_relay_is_asked_to_retry_while_the_keys_cannot_be_read(
     assert post(door, body).status_code == 202
 
 
-def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(key: SecretKey, tmp_path: Path) -> None:
-    spooling = config(tmp_path, spool=f"{tmp_path}/spool")
-    app = create_app(spooling)
-    with closing(collector_of(app)) as collector:
-        client = app.test_client()
-        body = batch_of(THEME, [*sealed_rows(THEME, key.public, 30), NEVER]).encode()
-        assert [post(client, body).status_code for _ in range(2)] == [202, 202]
-        assert post_plain(client, batch(THEME).encode()).status_code == 202
-        keep(tmp_path / "seal-keys.json")
-        assert post(client, body).json == {"accepted": 0, "refused": 31}
-        assert problem(post(client, batch_of(THEME, noise(2)).encode())) == (400, "sealed")
-        assert collector.store.tally(THEME).total == 30  # the plain one waits for the fold
-        assert collector.store.sealed(THEME) == Sealed(1, 30, 31, 1)
-    again = create_app(spooling)
-    with closing(collector_of(again)) as collector:
-        assert post(again.test_client(), body).json == {"accepted": 0, "refused": 31}
-        assert collector.store.tally(THEME).total == 30
+def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(
+    key: SecretKey, make_app: Callable[..., Flask], tmp_path: Path
+) -> None:
+    app = make_app(spool=f"{tmp_path}/spool")
+    client, store = app.test_client(), collector_of(app).store
+    body = batch_of(THEME, [*sealed_rows(THEME, key.public, 30), NEVER]).encode()
+    assert [post(client, body).status_code for _ in range(2)] == [202, 202]
+    assert post_plain(client, batch(THEME).encode()).status_code == 202
+    keep(tmp_path / "seal-keys.json")
+    assert post(client, body).json == {"accepted": 0, "refused": 31}
+    assert problem(post(client, batch_of(THEME, noise(2)).encode())) == (400, "sealed")
+    assert store.tally(THEME).total == 30  # the plain one waits for the fold
+    assert store.sealed(THEME) == Sealed(1, 30, 31, 1)
+    collector_of(app).close()
+    again = make_app(spool=f"{tmp_path}/spool")
+    assert post(again.test_client(), body).json == {"accepted": 0, "refused": 31}
+    assert collector_of(again).store.tally(THEME).total == 30
 
 
-def test_pools_are_listed_by_digests_that_reveal_no_name(tmp_path: Path) -> None:
+def test_pools_are_listed_by_digests_that_reveal_no_name(make_app: Callable[..., Flask], tmp_path: Path) -> None:
     key, other = drawn(), drawn("xwing")
     configured = {**METRICS, "theme": replace(THEME, seal=key.public), "layout": replace(LAYOUT, seal=key.public)}
-    app = create_app(config(tmp_path, metrics=configured, rows_limit=99, body_limit=5000))
-    with closing(collector_of(app)) as collector:
-        client = app.test_client()
-        limits = {"batch_limit": 99, "body_limit": 5000}
-        assert client.get("/v1/sealed").json == {"pools": [], **limits}
-        keep(tmp_path / "seal-keys.json", key, drawn(), other)
-        answer = client.get("/v1/sealed").json
-        assert answer is not None
-        assert LAYOUT.strata is not None
-        digests = [pool(THEME).digest, *(pool(LAYOUT, label).digest for label in LAYOUT.strata.labels)]
-        by_suite = product(sorted(digests), ("x25519", "xwing"))  # so that the order reveals nothing either
-        assert answer["pools"] == [
-            {"pool": digest, "suite": suite, "length": 1 + SUITES[suite].overhead} for digest, suite in by_suite
-        ]
-        words = {"theme", "layout", THEME.version, LAYOUT.version, *LAYOUT.strata.labels}
-        assert not [word for word in words if word in client.get("/v1/sealed").text]
-        collector.store.definitions.disable("layout", None, TODAY)
-        listing = client.get("/v1/sealed").json
-        assert listing is not None
-        assert {entry["pool"] for entry in listing["pools"]} == {digests[0]}
-        (tmp_path / "seal-keys.json").chmod(0o640)
-        assert problem(client.get("/v1/sealed")) == (503, "unavailable")
+    app = make_app(metrics=configured, rows_limit=99, body_limit=5000)
+    client = app.test_client()
+    assert client.get("/v1/sealed").json == {"pools": [], "batch_limit": 99, "body_limit": 5000}
+    keep(tmp_path / "seal-keys.json", key, drawn(), other)
+    answer = client.get("/v1/sealed")
+    assert LAYOUT.strata is not None
+    digests = [pool(THEME).digest, *(pool(LAYOUT, label).digest for label in LAYOUT.strata.labels)]
+    by_suite = product(sorted(digests), ("x25519", "xwing"))  # so that the order reveals nothing either
+    assert json.loads(answer.text)["pools"] == [
+        {"pool": digest, "suite": suite, "length": 1 + SUITES[suite].overhead} for digest, suite in by_suite
+    ]
+    words = {"theme", "layout", THEME.version, LAYOUT.version, *LAYOUT.strata.labels}
+    assert not [word for word in words if word in answer.text]
+    collector_of(app).store.definitions.disable("layout", None, TODAY)
+    assert {entry["pool"] for entry in json.loads(client.get("/v1/sealed").text)["pools"]} == {digests[0]}
+    (tmp_path / "seal-keys.json").chmod(0o640)
+    assert problem(client.get("/v1/sealed")) == (503, "unavailable")
 
 
 def is_counted(metric: Metric, row: bytes) -> bool:
@@ -373,14 +364,13 @@ WEEK = Pool("theme", MIXED.version, None, "week-2026-11-09", 20)
 """The week that ends on Monday, 16 November."""
 
 
-@contextmanager
-def weekly(folder: Path, today: date) -> Iterator[Flask]:
-    """A collector of the weekly question on a day."""
-    app = create_app(config(folder, metrics={"theme": MIXED}, today=lambda: today))
-    try:
-        yield app
-    finally:
-        collector_of(app).close()
+Weekly = Callable[[date], Flask]
+
+
+@pytest.fixture
+def weekly(make_app: Callable[..., Flask]) -> Weekly:
+    """Makes a collector of the weekly question on a day."""
+    return lambda today: make_app(metrics={"theme": MIXED}, today=lambda: today)
 
 
 def batch_in(where: Pool, key: SecretKey, count: int = 20, total: int | None = None) -> bytes:
@@ -398,31 +388,30 @@ def batch_in(where: Pool, key: SecretKey, count: int = 20, total: int | None = N
     ],
 )
 def test_a_batch_counts_for_its_period_when_that_is_over_until_rows_may_be_forgotten(
-    today: date, status: int, kind: str, key: SecretKey, tmp_path: Path
+    today: date, status: int, kind: str, key: SecretKey, weekly: Weekly
 ) -> None:
-    with weekly(tmp_path, today) as app:
-        answer = post(app.test_client(), batch_in(WEEK, key))
-        assert answer.status_code == status, answer.data
-        if status != 202:
-            assert problem(answer) == (status, kind)
-            return
-        store = collector_of(app).store
-        assert (store.tally(MIXED).total, store.tally(MIXED, until=date(2026, 11, 9)).total) == (20, 20)
-        assert store.sealed(MIXED, until=date(2026, 11, 9)) == Sealed(1, 20, 20, 0)
+    app = weekly(today)
+    answer = post(app.test_client(), batch_in(WEEK, key))
+    assert answer.status_code == status, answer.data
+    if status != 202:
+        assert problem(answer) == (status, kind)
+        return
+    store = collector_of(app).store
+    assert (store.tally(MIXED).total, store.tally(MIXED, until=date(2026, 11, 9)).total) == (20, 20)
+    assert store.sealed(MIXED, until=date(2026, 11, 9)) == Sealed(1, 20, 20, 0)
 
 
 def test_a_relay_that_forwards_early_or_too_little_is_refused_before_anything_is_opened(
-    key: SecretKey, tmp_path: Path
+    key: SecretKey, weekly: Weekly
 ) -> None:
-    with weekly(tmp_path, date(2026, 11, 18)) as app:
-        door = app.test_client()
-        now = WEEK._replace(period="week-2026-11-16")
-        for body in (batch_in(now, key), batch_in(WEEK, key, 19), batch_in(WEEK, key, 19, 19)):
-            answer = post(door, body)
-            assert problem(answer) == (409, "unmixed")
-        for least in (1, 19, 21):  # a pool that the definition does not have
-            assert problem(post(door, batch_in(WEEK._replace(least=least), key, 21)))[1] == "malformed"
-        assert collector_of(app).store.tally(MIXED).total == 0
-        early = SealedBatch.decode(batch_in(now, key))
-        moved = SealedBatch.of(WEEK, early.suite, 20, early.split(MIXED.mechanism.row_bytes))
-        assert problem(post(door, moved.encode())) == (400, "sealed")  # rows of a week open in no other
+    app = weekly(date(2026, 11, 18))
+    door = app.test_client()
+    now = WEEK._replace(period="week-2026-11-16")
+    for body in (batch_in(now, key), batch_in(WEEK, key, 19), batch_in(WEEK, key, 19, 19)):
+        assert problem(post(door, body)) == (409, "unmixed")
+    for least in (1, 19, 21):  # a pool that the definition does not have
+        assert problem(post(door, batch_in(WEEK._replace(least=least), key, 21)))[1] == "malformed"
+    assert collector_of(app).store.tally(MIXED).total == 0
+    early = SealedBatch.decode(batch_in(now, key))
+    moved = SealedBatch.of(WEEK, early.suite, 20, early.split(MIXED.mechanism.row_bytes))
+    assert problem(post(door, moved.encode())) == (400, "sealed")  # rows of a week open in no other
