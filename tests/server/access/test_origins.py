@@ -101,14 +101,3 @@ def test_origins_are_read_from_a_list_or_from_text_with_commas() -> None:
             Origins.read(wrong, "--origins")
     with pytest.raises(ParameterError, match="--origins: 'null' is what"):
         Origins.read("null", "--origins")
-
-
-def test_a_request_without_an_origin_is_of_no_page_and_any_other_is_refused() -> None:
-    listing = Origins((APP, "https://other.example"))
-    assert [listing.admit(APP), listing.admit(None), NO_ORIGINS.admit(None)] == [True, False, False]
-    for origins, origin in (
-        *((NO_ORIGINS, one) for one in (APP, "null", "", "*")),
-        *((listing, one) for one in ("null", "", "*", f"{APP}, {APP}", f"{APP},https://other.example", "https://x")),
-    ):
-        with pytest.raises(Problem):
-            origins.admit(origin)

@@ -9,7 +9,6 @@ from flask.testing import FlaskClient
 from dither_server.access.tokens import Role, digest_of, draw_token
 from dither_server.app import collector_of
 from dither_server.store import StoredToken, StoreError
-from dither_shared import parse_metrics
 from server.collecting import MOBILE, SHARD, THEME, TODAY, batch, problem, upload
 from server.ingest.posting import post
 from server.test_prometheus import samples
@@ -68,14 +67,6 @@ def test_version_route_says_whether_its_reports_are_accepted(
     assert problem(client.get(version_path(), environ_overrides=FAR)) == (503, "unavailable")
     unknown = client.get(version_path(version="0" * 16), environ_overrides=FAR)
     assert unknown.status_code == 404, "a stranger does not make the collector read its database"
-
-
-def test_version_route_says_accepted_for_a_former_version_whose_reports_are(make_app: Callable[..., Flask]) -> None:
-    former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
-    make_app(metrics={"theme": former})
-    door = make_app().test_client()
-    assert door.get(version_path(version=former.version)).json["reports"] == "accepted"  # type: ignore[index]
-    assert post(door, batch(former).encode()).status_code == 202
 
 
 def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(client: FlaskClient) -> None:

@@ -4,7 +4,6 @@ import json
 import resource
 import shutil
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +18,6 @@ from dither_server.app import collector_of
 from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
-from dither_shared import parse_metrics
 from server.collecting import METRICS, SHARD, THEME, TODAY, batch, problem, rows_of, running, upload
 from server.test_process import connect
 from torture.devices import post
@@ -114,23 +112,6 @@ def test_wrong_parameters_and_unknown_names_are_refused_and_named(client: FlaskC
     response = client.delete("/v1/metrics")
     assert problem(response) == (405, "method-not-allowed")
     assert "GET" in response.headers["Allow"]
-
-
-def test_former_version_is_counted_and_answered_apart(make_app: Callable[..., Flask]) -> None:
-    former = parse_metrics(
-        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark"]\nepsilon = 3.0\n'
-    )
-    for metrics, count in ((former, 7), (METRICS, 3)):
-        app = make_app(metrics=metrics)
-        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, SHARD)
-    client = app.test_client()
-    old = former["theme"].version
-    assert client.get("/v1/metrics/theme").json["versions"] == sorted([old, THEME.version])  # type: ignore[index]
-    now = strictly(client.get("/v1/metrics/theme/estimate").text)
-    then = strictly(client.get(f"/v1/metrics/theme/estimate?version={old}").text)
-    assert (now["reports"], now["version"], len(now["values"])) == (3, THEME.version, 4)
-    assert (then["reports"], then["version"], len(then["values"])) == (7, old, 2)
-    assert then["epsilon"] == former["theme"].mechanism.epsilon
 
 
 def test_metrics_are_listed_with_their_privacy(client: FlaskClient) -> None:

@@ -30,7 +30,7 @@ from server.collecting import (
     same,
 )
 from server.database import execute, url_of
-from server.ingest.posting import JSON, changed, post
+from server.ingest.posting import JSON, post
 
 
 def test_reports_are_counted_and_acknowledged(door: FlaskClient, app: Flask) -> None:
@@ -92,13 +92,6 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
     assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
 
 
-def test_unknown_metric_and_unknown_version_get_different_answers(door: FlaskClient) -> None:
-    assert problem(post(door, changed(metric="no-such"))) == (404, "unknown-metric")
-    assert problem(post(door, changed(metric="\ud800"))) == (404, "unknown-metric")
-    assert problem(post(door, changed(version="0" * 16))) == (409, "version-conflict")
-    assert problem(post(door, changed(version=MOBILE.version))) == (409, "version-conflict")
-
-
 def test_a_disabled_metric_is_gone_until_it_is_enabled(door: FlaskClient, app: Flask) -> None:
     store = collector_of(app).store
     store.definitions.disable("theme", None, TODAY)
@@ -116,6 +109,12 @@ def test_former_versions_are_counted_beside_the_current_one(make_app: Callable[.
     answers = [post(app.test_client(), batch(one).encode()) for app, one in product((before, after), versions)]
     assert [answer.status_code for answer in answers] == [202, 409, 202, 202]
     assert [collector_of(after).store.tally(one).total for one in versions] == [6, 3]
+    for one, reports in zip(versions, (6, 3), strict=True):
+        path = f"/v1/metrics/theme/versions/{one.version}"
+        assert json.loads(after.test_client().get(path).text)["reports"] == "accepted"
+        path = f"/v1/metrics/theme/estimate?version={one.version}"
+        shown = json.loads(after.test_client().get(path).text)
+        assert (shown["reports"], shown["version"], shown["epsilon"]) == (reports, one.version, one.mechanism.epsilon)
 
 
 def test_a_former_version_that_no_one_can_read_is_not_counted(make_app: Callable[..., Flask], tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from dither_server.cli.main import cli
 from dither_server.ingest.committer import RefusalCounts
 from dither_server.store import Refusal, Store, StoreError
 from dither_shared.metrics.period import utc_today
-from server.collecting import METRICS_TOML, THEME, TODAY, batch, by_kind, environment
+from server.collecting import METRICS_TOML, MOBILE, THEME, TODAY, batch, by_kind, environment, problem
 from server.database import url_of
+from server.ingest.posting import changed, post
 
 TOMORROW = TODAY + timedelta(days=1)
 VERSION = THEME.version
@@ -98,20 +99,26 @@ def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
 
 def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
     good = batch()
-    bodies = [good.encode(), b"{", good.encode()[:-1] + b" }", batch(rows=b"\xff").encode()]
-    bodies += [batch()._replace(version="0" * 16).encode(), batch(rows=b"\x00" * 1001).encode()]
-    bodies += [batch().encode().replace(b"theme", b"stranger")] * 2
-    for body in bodies:
-        client.post("/v1/reports", data=body, content_type="application/json")
-    client.post("/v1/reports", data=bodies[0], content_type="text/plain")
+    assert post(client, good.encode()).status_code == post(client, good.encode()[:-1] + b" }").status_code == 202
+    for body, answer in (
+        (b"{", (400, "malformed")),
+        (batch(rows=b"\xff").encode(), (400, "malformed")),
+        (good._replace(version="0" * 16).encode(), (409, "version-conflict")),
+        (good._replace(version=MOBILE.version).encode(), (409, "version-conflict")),
+        (batch(rows=b"\x00" * 1001).encode(), (413, "too-large")),
+        (changed(metric="stranger"), (404, "unknown-metric")),
+        (changed(metric="\ud800"), (404, "unknown-metric")),
+    ):
+        assert problem(post(client, body)) == answer, body
+    assert problem(post(client, good.encode(), content_type="text/plain")) == (415, "media-type")
     store = collector_of(app).store
     assert by_kind(store, "theme") == {}
     collector_of(app).close()
-    assert by_kind(store, "theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
+    assert by_kind(store, "theme") == {"malformed": 1, "too-large": 1, "version-conflict": 2}
     assert by_kind(store, "") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
     assert by_kind(store, "stranger") == {}
     named = {(refusal.metric, refusal.version) for refusal in store.refusals.read()}
-    assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
+    assert named == {("theme", VERSION), ("theme", "0" * 16), ("theme", MOBILE.version), ("", "")}
 
 
 def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
@@ -152,7 +159,7 @@ def test_prometheus_counts_refusals_with_few_labels(client: FlaskClient) -> None
     bodies = [batch().encode().replace(VERSION.encode(), f"{number:016x}".encode()) for number in range(50)]
     bodies += [batch().encode().replace(b"theme", f"stranger{number}".encode()) for number in range(50)]
     for body in [*bodies, batch(rows=b"\xff").encode()]:
-        client.post("/v1/reports", data=body, content_type="application/json")
+        post(client, body)
     lines = client.get("/metrics").text.splitlines()
     assert {line for line in lines if line.startswith("dither_refused_batches_total{")} == {
         'dither_refused_batches_total{metric="theme",reason="version-conflict",version="(unknown)"} 50.0',
@@ -234,9 +241,3 @@ def test_refusals_command_prints_json(refused: Path) -> None:
     assert [answer["refused"][place] for place in (0, -1)] == [
         dict(zip(names, row, strict=True)) for row in (strange, unknown)
     ]
-
-
-def test_refusals_command_refuses_days_that_cannot_be(refused: Path) -> None:
-    for options in (["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]):
-        result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
-        assert (result.exit_code, "--since: " in result.stderr) == (2, True)

@@ -88,7 +88,7 @@ def test_commit_on_a_full_disk_fails_and_succeeds_when_there_is_room(store: Stor
     wide = parse_metrics('[metrics.wide]\ntype = "string"\nepsilon = 2.0\n')["wide"]
     store.register([wide])
     big = upload(wide, rows_of(wide, 2000))
-    with full_disk(url_of(tmp_path)), pytest.raises(StoreError, match="full"):
+    with full_disk(url_of(tmp_path)), pytest.raises(StoreError, match=r"^database: database or disk is full$"):
         store.commit([big], TODAY, SHARD)
     assert store.tally(wide).total == 0
     assert store.commit([big], TODAY, SHARD) == [COUNTED]
