@@ -42,12 +42,6 @@ def toys() -> Blueprint:
             raise Problem(Kind.NOT_FOUND, "it is lost")
         return {"parts": [{"name": f"{query.colour} {name} {part}"}] * (query.pieces or 1)}
 
-    @toys.get("/toys")
-    @declared(role=Role.READ, answers=HTML)
-    def show_toys() -> str:
-        """Show the toys as a page."""
-        return "toys"
-
     @toys.put("/box")
     @declared(role=Role.ADMIN, answers=HTML)
     def change_box() -> str:

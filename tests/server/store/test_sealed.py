@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 
 from dither_server.store import Sealed, Sealing, Store, Upload
 from dither_server.store.removal import removals
@@ -14,6 +14,7 @@ from server.collecting import (
     STRATA,
     THEME,
     TODAY,
+    ago,
     rows_of,
     same,
     sealed_upload,
@@ -21,7 +22,7 @@ from server.collecting import (
 )
 
 OTHER = b"o" * 16
-YESTERDAY = TODAY - timedelta(days=1)
+YESTERDAY = ago(1)
 
 
 def test_sealed_reports_are_added_up_by_day_and_stratum(store: Store) -> None:

@@ -97,13 +97,11 @@ def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int = 0)
 
 
 ALL_KINDS = [
-    RandomizedResponse.calibrate(3, 1.0),
-    RandomizedResponse.calibrate(300, 1.0),
+    *(RandomizedResponse.calibrate(size, 1.0) for size in (3, 128, 129, 300)),
     LocalHashing.calibrate(200, 2.0),
     SymmetricUnary.calibrate(64, 1.0),
     SymmetricUnary.calibrate(130, 1.0),
-    Rappor.calibrate(None, 1.0, bits=128, cohorts=64),
-    Rappor.calibrate(None, 1.0, bits=7, cohorts=300),
+    *(Rappor.calibrate(None, 1.0, bits=bits, cohorts=cohorts) for bits, cohorts in ((20, 3), (128, 64), (7, 300))),
     BitFlip.calibrate(20, 1.0),
 ]
 
@@ -174,16 +172,6 @@ def test_many_lists_are_folded_in_the_memory_of_their_cells() -> None:
     assert peak < 5 * cells  # their bits as integers, all at once, are ten times the cells
 
 
-MECHANISMS = [
-    RandomizedResponse.calibrate(2, 1.0),
-    RandomizedResponse.calibrate(128, 1.0),
-    RandomizedResponse.calibrate(129, 1.0),
-    Rappor.calibrate(None, 1.0, bits=20, cohorts=3),
-    Rappor.calibrate(None, 1.0, bits=128, cohorts=64),
-    Rappor.calibrate(None, 1.0, bits=7, cohorts=300),
-]
-
-
 def dense(mechanism: Mechanism, blocks: Blocks) -> Counts:
     whole = no_blocks(mechanism)
     whole[blocks.numbers] = blocks.counts
@@ -191,7 +179,7 @@ def dense(mechanism: Mechanism, blocks: Blocks) -> Counts:
 
 
 def test_blocks_hold_every_count_in_its_place() -> None:
-    for mechanism, count in product(MECHANISMS, (0, 1, 500)):
+    for mechanism, count in product(ALL_KINDS, (0, 1, 500)):
         rows = random_rows(mechanism, count, count)
         blocks = to_blocks(mechanism, fold(mechanism, rows))
         assert same(from_blocks(mechanism, dense(mechanism, blocks)), Tally.fold(mechanism, rows)), mechanism
