@@ -159,6 +159,7 @@ def test_answers_of_a_wsgi_app_are_sent_as_http() -> None:
             device.request("GET", "/stream")
             response = device.getresponse()
             assert (response.headers["Transfer-Encoding"], response.read()) == ("chunked", b"onetwo")
+            assert response.headers["Date"].endswith(" GMT")
             device.request("HEAD", "/stream")
             assert device.getresponse().read() == b""
             device.request("POST", "/x", b"body", {"Expect": "100-continue"})

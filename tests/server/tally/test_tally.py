@@ -112,7 +112,7 @@ ALL_KINDS = [
     seed=st.integers(0, 2**32 - 1),
     count=st.one_of(st.integers(0, 10), st.integers(40, 60), st.integers(240, 900)),
     favourite=st.integers(0, 4),
-    block=st.sampled_from([64, 1000, 1 << 25]),
+    block=st.sampled_from([1, 64, 1000, 1 << 25]),
 )
 def test_a_fold_is_what_reading_row_by_row_gives(
     mechanism: Mechanism, seed: int, count: int, favourite: int, block: int

@@ -42,6 +42,7 @@ from server.collecting import (
     rows_of,
     same,
 )
+from server.database import execute, url_of
 from server.ingest.posting import post as post_plain
 from server.ingest.sealed.sealing import batch_of, drawn, keep, pool, post, seal, sealed_rows, split
 
@@ -78,6 +79,7 @@ def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door:
         assert response.headers["Cache-Control"] == "no-store"
         assert same(collector_of(app).store.tally(metric), Tally.fold(metric.mechanism, rows))
         assert collector_of(app).store.sealed(metric) == Sealed(1, 7, 812, 0)
+    assert execute(url_of(tmp_path), "SELECT DISTINCT length(batch) FROM batches") == [(17,)]
     assert refusals(app) == {}
 
 
