@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import subprocess
 
 TODAY = date(2026, 11, 20)
+SHARD = b"s" * 16
 COUNTED, DISABLED, EMPTY = UploadOutcome
 
 METRICS_TOML = """
@@ -84,6 +85,11 @@ period = "week"
 epsilon = 4.0
 """)["kept"]
 """A metric that has retention."""
+
+
+def ago(days: int) -> date:
+    """The day that was so many days before today."""
+    return TODAY - timedelta(days=days)
 
 
 def at_once(work: Callable[..., object], *parts: Any) -> None:

@@ -1,6 +1,7 @@
 """Fixtures of the collector's tests."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,21 @@ from server.collecting import METRICS, config
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, body_limit=20_000, rows_limit=1000))
-    yield app
-    collector_of(app).close()
+def make_app(tmp_path: Path) -> Iterator[Callable[..., Flask]]:
+    """Make apps of collectors on one database, by what their configurations change; they are closed at the end."""
+    with ExitStack() as closed:
+
+        def make(**changed: object) -> Flask:
+            app = create_app(config(tmp_path, **changed))
+            closed.callback(collector_of(app).close)
+            return app
+
+        yield make
+
+
+@pytest.fixture
+def app(make_app: Callable[..., Flask]) -> Flask:
+    return make_app(body_limit=20_000, rows_limit=1000)
 
 
 @pytest.fixture

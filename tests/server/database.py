@@ -6,9 +6,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy
 
 from dither_server.store.engine import database_url, open_engine
+
+on_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+"""Mark tests of locks and of statements that differ between the two engines; ``url`` is that of a fresh database."""
 
 
 def url_of(folder: Path) -> str:

@@ -12,6 +12,7 @@ from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
 from server.cli.invoking import error_of, invoke
 from server.collecting import METRICS_TOML, running
+from server.database import url_of
 from server.test_near import CLOSED, statuses
 from server.test_process import PATIENCE
 
@@ -20,7 +21,7 @@ from server.test_process import PATIENCE
 def folder(tmp_path: Path) -> Path:
     """Where a collector has run."""
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")):
+    with closing(Store(url_of(tmp_path))):
         return tmp_path
 
 
@@ -32,7 +33,7 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
     assert listed.count("\n") == 2
     assert "for \\x1b[1manalysts" in listed
     assert drawn not in listed
-    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+    with closing(Store(url_of(folder), create=False)) as store:
         assert {token.digest for token in store.tokens.all()} == {digest_of(drawn), digest_of(other)}
     assert drawn.encode() not in b"".join(path.read_bytes() for path in folder.glob("dither.db*"))
     identifier = next(line.split()[0] for line in listed.splitlines() if " read " in line)
@@ -58,7 +59,7 @@ def test_tokens_expire_on_a_day_or_after_a_number_of_days(folder: Path) -> None:
     assert tokens["day"]["expires"] == f"{today.year + 2}-01-01"
     assert tokens["never"]["expires"] is None
     assert tokens["days"]["made"] == today.isoformat()
-    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+    with closing(Store(url_of(folder))) as store:
         old, other = StoredToken(b"o" * 32, "read", "old", today, today), StoredToken(b"x" * 32, "report", "x", today)
         for token in (old, other):
             store.tokens.add(token)
@@ -93,7 +94,7 @@ def test_expiry_that_is_not_a_future_day_is_refused(folder: Path) -> None:
 def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -> None:
     today = utc_today()
     made, end = today - timedelta(days=80), today + timedelta(days=10)
-    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+    with closing(Store(url_of(folder))) as store:
         for number, expires in enumerate((None, end, today + timedelta(days=3))):
             store.tokens.add(StoredToken(bytes([number]) * 32, "report", "for gateways", made, expires))
         forever, ending, nearly = (stored.identifier for stored in store.tokens.all())
@@ -122,7 +123,7 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
 def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) -> None:
     today = utc_today()
     good, ended = draw_token(Role.READ), draw_token(Role.ADMIN)
-    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+    with closing(Store(url_of(folder))) as store:
         store.tokens.add(StoredToken(digest_of(good), "read", "good", today, today + timedelta(days=1)))
         store.tokens.add(StoredToken(digest_of(ended), "admin", "ended", today, today))
         with running(folder, *CLOSED) as (url, process):

@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dither_server.access.origins import NO_ORIGINS, Origins
@@ -53,6 +53,7 @@ ADDRESSES = st.one_of(st.ip_addresses(v=4).map(str), st.ip_addresses(v=6).map(la
 PORTS = st.integers(1, 65_535).filter(lambda port: port not in {80, 443}).map(lambda port: f":{port}")
 
 
+@settings(max_examples=40)
 @given(
     st.sampled_from(["http", "https"]),
     HOSTS | ADDRESSES.filter(lambda text: "." not in text or ":" not in text),
@@ -73,6 +74,7 @@ def test_listed_origin_admits_itself_and_no_variation_of_it(scheme: str, host: s
             Origins((wrong,))
 
 
+@settings(max_examples=50)
 @given(st.text(max_size=40) | st.text("htps:/.[]0123456789abcdefx@-_%", max_size=30))
 @example("http://[" + ":" * 40 + "]")
 @example("http://" + "9" * 5000)
@@ -99,16 +101,3 @@ def test_origins_are_read_from_a_list_or_from_text_with_commas() -> None:
             Origins.read(wrong, "--origins")
     with pytest.raises(ParameterError, match="--origins: 'null' is what"):
         Origins.read("null", "--origins")
-
-
-def test_a_request_without_an_origin_is_of_no_page_and_any_other_is_refused() -> None:
-    listing = Origins((APP, "https://other.example"))
-    assert listing.admit(APP)
-    assert not listing.admit(None)
-    assert not NO_ORIGINS.admit(None)
-    for origins, origin in (
-        *((NO_ORIGINS, one) for one in (APP, "null", "", "*")),
-        *((listing, one) for one in ("null", "", "*", f"{APP}, {APP}", f"{APP},https://other.example", "https://x")),
-    ):
-        with pytest.raises(Problem):
-            origins.admit(origin)

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from dither_server.dashboard.pages import pages
 from dither_server.reading.schemas import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
-from server.collecting import KEPT, LAYOUT, METRICS, STRATA, THEME, TODAY, batch, config, rows_of, upload
+from server.collecting import KEPT, LAYOUT, METRICS, SHARD, STRATA, THEME, TODAY, ago, batch, config, rows_of, upload
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 BARE = Flask("dither_server")
@@ -82,113 +82,89 @@ def test_every_answer_matches_the_openapi_document(
     assert not seen & {401, 403, 500}
 
 
-@pytest.fixture
-def admin(app: Flask) -> dict[str, str]:
-    return admin_of(app)
+class Asked:
+    """A collector whose answers are held against its document; no generator draws a metric's name by chance."""
+
+    def __init__(self, app: Flask) -> None:
+        self._schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+        self._headers = admin_of(app)
+
+    def get(self, path: str, query: Mapping[str, object] = {}, **places: str) -> Any:
+        return self._answer(self._schema[path]["GET"].Case(path_parameters=places, query=dict(query)))
+
+    def post(self, path: str, body: bytes) -> Any:
+        return self._answer(self._schema[path]["POST"].Case(body=json.loads(body), media_type="application/json"))
+
+    def _answer(self, case: Any) -> Any:
+        response = case.call(headers=self._headers)
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])
+        return response
 
 
-def test_answers_about_known_metrics_match_the_openapi_document(app: Flask, admin: dict[str, str]) -> None:
-    """No generator draws a metric's name by chance."""
-    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, b"s" * 16)
-    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+METRIC = "/v1/metrics/{name}"
+
+
+def test_answers_about_known_metrics_match_the_openapi_document(app: Flask) -> None:
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, SHARD)
+    asked = Asked(app)
     days = {"since": "2026-01-01", "until": "2026-12-31", "confidence": "0.9"}
-    queries: tuple[dict[str, str], ...] = ({}, days, {"confidence": "2"}, {"version": "0"}, {"format": "csv"})
-    statuses = set()
-    paths = ("", "/estimate", "/compare", "/trend", "/combined")
-    for path in (*(f"/v1/metrics/{{name}}{end}" for end in paths), "/m/{name}"):
-        for name in ("theme", "version", "open", "nothing"):
-            for query in queries if path.endswith("estimate") else ({},):
-                case = schema[path]["GET"].Case(path_parameters={"name": name}, query=query)
-                response = case.call(headers=admin)
-                case.validate_response(response)
-                statuses.add((path, name, response.status_code))
+    for query, status in ((days, 200), ({"confidence": "2"}, 400), ({"version": "0"}, 404), ({"format": "csv"}, 200)):
+        assert asked.get(f"{METRIC}/estimate", query, name="theme").status_code == status
+    statuses = {}
+    paths = (*(METRIC + end for end in ("", "/estimate", "/compare", "/trend", "/combined")), "/m/{name}")
+    for path, name in product(paths, ("theme", "version", "open", "nothing")):
+        statuses[path, name] = asked.get(path, name=name).status_code
+    for path in (METRIC, f"{METRIC}/estimate", "/m/{name}"):
+        assert (statuses[path, "theme"], statuses[path, "nothing"]) == (200, 404)
+    assert statuses[f"{METRIC}/estimate", "open"] == 400
     for name, version, status in (("theme", THEME.version, 200), ("theme", "0" * 16, 404), ("no", THEME.version, 404)):
-        case = schema["/v1/metrics/{name}/versions/{version}"]["GET"].Case(
-            path_parameters={"name": name, "version": version}
-        )
-        response = case.call(headers=admin)
-        case.validate_response(response)
-        assert response.status_code == status
-    for path in ("/v1/metrics/{name}", "/v1/metrics/{name}/estimate", "/m/{name}"):
-        assert {(path, "theme", 200), (path, "nothing", 404)} <= statuses
-    assert ("/v1/metrics/{name}/estimate", "open", 400) in statuses
-    sent = schema["/v1/reports"]["POST"].Case(body=json.loads(batch(THEME).encode()), media_type="application/json")
-    response = sent.call(headers=admin)
-    assert response.status_code == 202
-    sent.validate_response(response)
+        assert asked.get(f"{METRIC}/versions/{{version}}", name=name, version=version).status_code == status
+    assert asked.post("/v1/reports", batch(THEME).encode()).status_code == 202
 
 
-def test_answers_about_devices_match_the_openapi_document(tmp_path: Path) -> None:
-    with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | {"kept": KEPT})))):
-        for back, weeks in ((14, "0"), (7, "1")):
-            uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
-            collector_of(app).store.commit(uploads, TODAY - timedelta(days=back), b"s" * 16)
-        schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
-        for path, name, status in (
-            ("/v1/active", None, 200),
-            ("/v1/metrics/{name}/retention", "kept", 200),
-            ("/v1/metrics/{name}/retention", "theme", 400),
-            ("/v1/metrics/{name}/retention", "nothing", 404),
-        ):
-            for query in ({}, {"since": "2026-11-02", "until": "2026-11-15"}, {"format": "csv"}):
-                places = {} if name is None else {"name": name}
-                case = schema[path]["GET"].Case(path_parameters=places, query=query)
-                response = case.call()
-                case.validate_response(response)
-                assert response.status_code == status, response.text
+def test_answers_about_devices_match_the_openapi_document(make_app: Callable[..., Flask]) -> None:
+    app = make_app(metrics=METRICS | {"kept": KEPT})
+    for back, weeks in ((14, "0"), (7, "1")):
+        uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
+        collector_of(app).store.commit(uploads, ago(back), SHARD)
+    asked = Asked(app)
+    for query in ({}, {"since": "2026-11-02", "until": "2026-11-15"}, {"format": "csv"}):
+        assert asked.get("/v1/active", query).status_code == 200
+        for name, status in (("kept", 200), ("theme", 400), ("nothing", 404)):
+            assert asked.get(f"{METRIC}/retention", query, name=name).status_code == status
 
 
-def test_answers_to_sealed_reports_match_the_openapi_document(
-    app: Flask, tmp_path: Path, admin: dict[str, str]
-) -> None:
-    key, other = drawn(), drawn()
-    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+def test_answers_to_sealed_reports_match_the_openapi_document(app: Flask, tmp_path: Path) -> None:
+    key, other, asked = drawn(), drawn(), Asked(app)
     body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
     for keys, status in (([other], 400), ([key, other], 202), ([other], 202)):
         keep(tmp_path / "seal-keys.json", *keys)
-        sent = schema["/v1/sealed"]["POST"].Case(body=json.loads(body), media_type="application/json")
-        response = sent.call(headers=admin)
-        assert response.status_code == status
-        sent.validate_response(response)
-    for path in ("/v1/sealed", "/v1/metrics/theme/estimate"):
-        known = "/v1/metrics/{name}/estimate" if "theme" in path else path
-        asked = schema[known]["GET"].Case(path_parameters={"name": "theme"})
-        response = asked.call(headers=admin)
-        asked.validate_response(response)
-        assert response.status_code == 200
-    sealed = response.json()["sealed"]
+        assert asked.post("/v1/sealed", body).status_code == status
+    assert asked.get("/v1/sealed").status_code == 200
+    sealed = asked.get(f"{METRIC}/estimate", name="theme").json()["sealed"]
     assert sealed.pop("shuffled")["reports"] == 5
     assert sealed == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
 
 
-def test_answers_about_strata_match_the_openapi_document(tmp_path: Path) -> None:
-    """Their attributes are parameters, too, and no generator draws one by chance."""
-    app = create_app(config(tmp_path, metrics=STRATA, open=frozenset({Role.READ, Role.REPORT})))
-    with closing(collector_of(app)) as collector:
-        for place in (0, 2):
-            collector.store.commit([upload(LAYOUT, stratum=place)], TODAY, b"s" * 16)
-        schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
-        other = {"platform": "linux", "other_platform": "windows"}
-        asked: tuple[tuple[str, dict[str, Any], int], ...] = (
-            ("/v1/metrics/{name}", {}, 200),
-            ("/v1/metrics/{name}/estimate", {"platform": "linux"}, 200),
-            ("/v1/metrics/{name}/estimate", {"by": ["platform", "channel"], "by_day": "true"}, 200),
-            ("/v1/metrics/{name}/estimate", {"platform": "amiga"}, 400),
-            ("/v1/metrics/{name}/trend", {"channel": "stable"}, 200),
-            ("/v1/metrics/{name}/combined", {"channel": "stable"}, 200),
-            ("/v1/metrics/{name}/compare", other, 200),
-            ("/m/{name}", {"channel": "stable"}, 200),
-        )
-        for path, query, status in asked:
-            case = schema[path]["GET"].Case(path_parameters={"name": "layout"}, query=query)
-            response = case.call()
-            assert response.status_code == status, (path, query)
-            case.validate_response(response, excluded_checks=[positive_data_acceptance])
-        body = json.loads(batch(LAYOUT, stratum="linux/stable").encode())
-        sent = schema["/v1/reports"]["POST"].Case(body=body, media_type="application/json")
-        response = sent.call()
-        assert response.status_code == 202
-        sent.validate_response(response)
+def test_answers_about_strata_match_the_openapi_document(make_app: Callable[..., Flask]) -> None:
+    """Their attributes are parameters, too."""
+    app = make_app(metrics=STRATA)
+    for place in (0, 2):
+        collector_of(app).store.commit([upload(LAYOUT, stratum=place)], TODAY, SHARD)
+    asked = Asked(app)
+    queries: tuple[tuple[str, dict[str, Any], int], ...] = (
+        (METRIC, {}, 200),
+        (f"{METRIC}/estimate", {"platform": "linux"}, 200),
+        (f"{METRIC}/estimate", {"by": ["platform", "channel"], "by_day": "true"}, 200),
+        (f"{METRIC}/estimate", {"platform": "amiga"}, 400),
+        (f"{METRIC}/trend", {"channel": "stable"}, 200),
+        (f"{METRIC}/combined", {"channel": "stable"}, 200),
+        (f"{METRIC}/compare", {"platform": "linux", "other_platform": "windows"}, 200),
+        ("/m/{name}", {"channel": "stable"}, 200),
+    )
+    for path, query, status in queries:
+        assert asked.get(path, query, name="layout").status_code == status, (path, query)
+    assert asked.post("/v1/reports", batch(LAYOUT, stratum="linux/stable").encode()).status_code == 202
 
 
 def test_openapi_document_describes_every_route_once(app: Flask, client: FlaskClient) -> None:

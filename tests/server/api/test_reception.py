@@ -1,17 +1,16 @@
 """What a developer can check without sending a report: whether it would be accepted and counted."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.access.tokens import Role, digest_of, draw_token
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.store import StoredToken, StoreError
-from dither_shared import parse_metrics
-from server.collecting import MOBILE, THEME, TODAY, batch, config, problem, upload
+from server.collecting import MOBILE, SHARD, THEME, TODAY, batch, problem, upload
+from server.ingest.posting import post
 from server.test_prometheus import samples
 
 FAR = {"REMOTE_ADDR": "192.0.2.7"}
@@ -29,21 +28,12 @@ def tokens(app: Flask) -> dict[str, str]:
     return drawn | {"nonsense": "dither-report-x"}
 
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[FlaskClient]:
-    """A collector at which anyone may report."""
-    app = create_app(config(tmp_path, open=frozenset({Role.REPORT})))
-    yield app.test_client()
-    collector_of(app).close()
-
-
 def test_probe_of_the_reports_route_gets_the_status_that_a_report_would_get(
     client: FlaskClient, tokens: dict[str, str]
 ) -> None:
     for credential, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
         headers = {"Authorization": f"Bearer {tokens[credential]}"} if credential in tokens else {}
-        body = {"data": batch().encode(), "content_type": "application/json"}
-        sent = client.post("/v1/reports", **body, headers=headers, environ_overrides=FAR)
+        sent = post(client, batch().encode(), headers=headers, environ_overrides=FAR)
         for method in ("GET", "HEAD"):
             probe = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
             assert (probe.status_code, sent.status_code) == (status, 202 if status == 200 else status), credential
@@ -53,7 +43,8 @@ def test_probe_of_the_reports_route_gets_the_status_that_a_report_would_get(
                 assert probe.json == sent.json
 
 
-def test_collector_says_when_no_token_is_needed(client: FlaskClient, opened: FlaskClient) -> None:
+def test_collector_says_when_no_token_is_needed(client: FlaskClient, make_app: Callable[..., Flask]) -> None:
+    opened = make_app(open=frozenset({Role.REPORT})).test_client()
     for needs_none, environ in ((client, {}), (opened, FAR), (opened, FAR | {"HTTP_AUTHORIZATION": "Bearer x"})):
         answer = needs_none.get("/v1/reports", environ_overrides=environ)
         assert answer.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
@@ -78,16 +69,6 @@ def test_version_route_says_whether_its_reports_are_accepted(
     assert unknown.status_code == 404, "a stranger does not make the collector read its database"
 
 
-def test_version_route_says_accepted_for_a_former_version_whose_reports_are(tmp_path: Path) -> None:
-    former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
-    collector_of(create_app(config(tmp_path, metrics={"theme": former}))).close()
-    app = create_app(config(tmp_path))
-    door = app.test_client()
-    assert door.get(version_path(version=former.version)).json["reports"] == "accepted"  # type: ignore[index]
-    assert door.post("/v1/reports", data=batch(former).encode(), content_type="application/json").status_code == 202
-    collector_of(app).close()
-
-
 def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(client: FlaskClient) -> None:
     strange = client.get(version_path("x", "y"), environ_overrides=FAR).data
     versions = [("theme", "0" * 16), ("nothing", THEME.version), ("mobile", THEME.version), ("theme", "%20")]
@@ -98,7 +79,7 @@ def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(clien
 
 
 def test_requested_metric_names_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
-    collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
+    collector_of(app).store.commit([upload(MOBILE)], TODAY, SHARD)
     before = samples(client.get("/metrics").text).keys()
     for name in ("theme", "nothing", "evil"):
         client.get(version_path(name))

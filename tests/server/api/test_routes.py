@@ -14,12 +14,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
-from dither_shared import parse_metrics
-from server.collecting import METRICS, THEME, TODAY, batch, config, problem, rows_of, running, upload
+from server.collecting import METRICS, SHARD, THEME, TODAY, batch, problem, rows_of, running, upload
 from server.test_process import connect
 from torture.devices import post
 
@@ -59,7 +58,7 @@ def test_estimate_route_answers_the_estimate_of_the_tally(client: FlaskClient) -
 
 def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: FlaskClient) -> None:
     client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
-    for confidence in ("0.9999999999999999", "1", "0", "-0.5", "nan", "inf", "1e-300", "", "much", "-inf", "95"):
+    for confidence in ("0.9999999999999999", "0", "-0.5", "nan", "inf", "1e-300", "", "much"):
         for question in ("estimate", "trend", "combined", "compare"):
             answer = client.get(f"/v1/metrics/theme/{question}?confidence={confidence}")
             assert problem(answer) == (400, "parameter"), confidence
@@ -74,7 +73,7 @@ def test_confidence_is_answered_within_its_limits_and_refused_beyond(client: Fla
 def test_reports_of_the_days_since_and_until_are_included(app: Flask, client: FlaskClient) -> None:
     for day in range(4):
         uploads = [upload(rows=b"\x00" * 10**day)]
-        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), SHARD)
 
     def reports(query: str) -> int:
         return int(strictly(client.get(f"/v1/metrics/theme/estimate?{query}").text)["reports"])
@@ -113,29 +112,6 @@ def test_wrong_parameters_and_unknown_names_are_refused_and_named(client: FlaskC
     response = client.delete("/v1/metrics")
     assert problem(response) == (405, "method-not-allowed")
     assert "GET" in response.headers["Allow"]
-
-
-def test_former_version_is_counted_and_answered_apart(tmp_path: Path) -> None:
-    former = parse_metrics(
-        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark"]\nepsilon = 3.0\n'
-    )
-    for metrics, count in ((former, 7), (METRICS, 3)):
-        app = create_app(config(tmp_path, metrics=metrics))
-        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, b"s" * 16)
-        collector_of(app).close()
-    client = app.test_client()
-    old = former["theme"].version
-    assert client.get("/v1/metrics/theme").json["versions"] == sorted([old, THEME.version])  # type: ignore[index]
-    now = strictly(client.get("/v1/metrics/theme/estimate").text)
-    then = strictly(client.get(f"/v1/metrics/theme/estimate?version={old}").text)
-    assert (now["reports"], now["version"], len(now["values"])) == (3, THEME.version, 4)
-    assert (then["reports"], then["version"], len(then["values"])) == (7, old, 2)
-    assert then["epsilon"] == former["theme"].mechanism.epsilon
-    with closing(collector_of(app := create_app(config(tmp_path)))):
-        late = batch(former["theme"], b"\x00").encode()
-        assert app.test_client().post("/v1/reports", data=late, content_type="application/json").status_code == 202
-        answers = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
-        assert [strictly(answer.text)["reports"] for answer in answers] == [8, 3]
 
 
 def test_metrics_are_listed_with_their_privacy(client: FlaskClient) -> None:

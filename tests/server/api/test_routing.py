@@ -1,8 +1,7 @@
 """A route declares itself: from that follow its guard and the reading of its parameters (test_openapi describes it)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -12,13 +11,13 @@ from werkzeug.routing import Rule
 
 from dither_server.access.tokens import OPEN, Role, digest_of, draw_token
 from dither_server.api.routing import HTML, as_json, declared
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.reading.parameters import COUNT, TEXTS, Parameters, one_of
 from dither_server.reading.schemas import Schema
 from dither_server.store import StoredToken
 from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
-from server.collecting import TODAY, config, problem
+from server.collecting import TODAY, problem
 
 TOY = Schema("Toy", {"type": "object"})
 
@@ -43,12 +42,6 @@ def toys() -> Blueprint:
             raise Problem(Kind.NOT_FOUND, "it is lost")
         return {"parts": [{"name": f"{query.colour} {name} {part}"}] * (query.pieces or 1)}
 
-    @toys.get("/toys")
-    @declared(role=Role.READ, answers=HTML)
-    def show_toys() -> str:
-        """Show the toys as a page."""
-        return "toys"
-
     @toys.put("/box")
     @declared(role=Role.ADMIN, answers=HTML)
     def change_box() -> str:
@@ -68,11 +61,10 @@ def toys() -> Blueprint:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, open=frozenset(), trust_loopback=False))
+def app(make_app: Callable[..., Flask]) -> Flask:
+    app = make_app(open=frozenset(), trust_loopback=False)
     app.register_blueprint(toys())
-    yield app
-    collector_of(app).close()
+    return app
 
 
 def bearing(app: Flask, role: Role) -> dict[str, str]:
@@ -102,14 +94,6 @@ def test_route_that_declares_nothing_is_refused_to_everyone(app: Flask) -> None:
             for method in ("GET", "HEAD", "OPTIONS"):
                 assert client.open(path, method=method, headers=headers).status_code == 403, (path, method)
         assert path not in client.get("/openapi.json").get_json()["paths"]
-
-
-def test_only_pages_take_a_token_in_their_address(app: Flask) -> None:
-    local = collector_of(app).gatekeeper.draw_local_token(8000)
-    client = app.test_client()
-    entered = client.get(f"/toys?token={local.token}")
-    assert (entered.status_code, entered.headers["Location"]) == (303, "/toys")
-    assert problem(app.test_client().get(f"/toys/bear/parts/1?token={local.token}")) == (401, "unauthorized")
 
 
 def read(kind: type[Parameters], *pairs: tuple[str, str]) -> Parameters:

@@ -90,34 +90,23 @@ def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, com
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: ReportCommitter) -> None:
-    first = submitted(committer, upload())
+@pytest.mark.parametrize(("limits", "most"), [({"queue_limit": 3}, 3), ({"queue_bytes": 10}, 2)])
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, limits: dict[str, int], most: int) -> None:
+    """Uploads of 9 bytes: of the bytes that may wait, the second one takes the last."""
+    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(**limits))  # type: ignore[arg-type]
+    answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()
-    waiting = [submitted(committer, upload()) for _ in range(3)]
+    answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(most)]
     with pytest.raises(QueueFullError):
-        submitted(committer, upload())
+        submitted(committer, upload(rows=b"\x00"))
     gate.let(100)
-    assert all(answer.result(PATIENCE) is COUNTED for answer in (first, *waiting))
+    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
     assert submitted(committer, upload()).result(PATIENCE) is COUNTED
-    assert sum(map(len, gate.groups)) == 5
+    assert sum(map(len, gate.groups)) == most + 2
+    committer.close()
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
-    gate: Gate, committer: ReportCommitter
-) -> None:
-    gate.failure = StoreError("database: full")
-    answers = [submitted(committer, upload())]
-    gate.wait()
-    answers += [submitted(committer, upload()) for _ in range(2)]
-    gate.let(2)
-    for answer in answers:
-        assert isinstance(answer.exception(PATIENCE), StoreError)
-    gate.failure = None
-    gate.let(1)
-    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
-
-
-def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
+def test_a_store_that_fails_refuses_the_group_is_logged_once_a_minute_and_works_again(
     gate: Gate, committer: ReportCommitter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -134,6 +123,9 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     monkeypatch.setattr("dither_serving.logs._QUIET", 0.0)
     fail()
     assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
+    gate.failure = None
+    gate.let(1)
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
 
 
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: ReportCommitter) -> None:
@@ -162,10 +154,6 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_committer_that_never_started_closes_at_once() -> None:
-    ReportCommitter(Gate(), lambda: TODAY, ServerSettings()).close()
-
-
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
         committer = ReportCommitter(store, lambda: TODAY, ServerSettings())
@@ -173,20 +161,6 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
         committer.close()
     assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
     assert store.tally(THEME).total == 6
-
-
-def test_waiting_rows_are_bounded_in_bytes(gate: Gate) -> None:
-    committer = ReportCommitter(gate, lambda: TODAY, ServerSettings(queue_bytes=10))
-    answers = [submitted(committer, upload(rows=b"\x00" * 9))]
-    gate.wait()
-    answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
-    with pytest.raises(QueueFullError):
-        submitted(committer, upload(rows=b"\x00"))
-    gate.let(2)
-    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
-    gate.let(1)
-    assert submitted(committer, upload(rows=b"\x00" * 9)).result(PATIENCE) is COUNTED
-    committer.close()
 
 
 def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:

@@ -1,10 +1,9 @@
 """Reports from web pages: which origins may send them, how they are read, and whether the page may read the answer."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -13,10 +12,10 @@ from werkzeug.test import TestResponse
 
 from dither_server.access.origins import Origins
 from dither_server.access.tokens import Role, digest_of, draw_token
-from dither_server.app import collector_of, create_app
+from dither_server.app import collector_of
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
 from dither_serving.committer import QueueFullError
-from server.collecting import THEME, TODAY, batch, config, problem
+from server.collecting import THEME, TODAY, batch, problem
 from server.ingest.posting import JSON, post
 
 APP, FOREIGN = "https://app.example", "https://evil.example"
@@ -25,12 +24,10 @@ SHARED = {"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary"
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(make_app: Callable[..., Flask]) -> Flask:
     """An app that accepts reports from pages of two origins and from any client that is not a page."""
     listed, open_to = Origins((APP, "http://localhost:3000")), frozenset({Role.REPORT, Role.READ})
-    app = create_app(config(tmp_path, origins=listed, open=open_to, body_limit=20_000, rows_limit=1000))
-    yield app
-    collector_of(app).close()
+    return make_app(origins=listed, open=open_to, body_limit=20_000, rows_limit=1000)
 
 
 def send(door: FlaskClient, origin: str | None, body: bytes = b"", content_type: str = PLAIN) -> TestResponse:
@@ -66,12 +63,8 @@ def test_answer_to_a_listed_page_names_the_accepted_media_types(door: FlaskClien
         assert json.loads(response.data)["detail"] == "Content-Type: must be text/plain or application/json"
 
 
-OTHERS = [
-    FOREIGN, "null", "", "*", "http://app.example", f"{APP}.", f"{APP}:443", f"{APP}/", "https://App.Example",
-    "HTTPS://app.example", "https://x@app.example", "https://app.example.evil.example", "https://sub.app.example",
-    f"{APP}, {APP}", f"{APP}, http://localhost:3000", f"{APP},null", f"{APP} {FOREIGN}", APP + "x" * 20_000,
-    f"{APP}\u00ff", "http://localhost:3001", "http://127.0.0.1:3000",
-]  # fmt: skip
+OTHERS = [FOREIGN, "null", "", f"{APP}:443", f"{APP}, {APP}", f"{APP} {FOREIGN}", APP + "x" * 20_000, f"{APP}\u00ff"]
+"""Others that are not listed; tests/server/access/test_origins.py has many more."""
 
 
 def test_reports_of_any_other_page_are_refused(door: FlaskClient, app: Flask) -> None:
@@ -83,7 +76,7 @@ def test_reports_of_any_other_page_are_refused(door: FlaskClient, app: Flask) ->
     assert collector_of(app).store.tally(THEME).total == 0
 
 
-def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
+def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask) -> None:
     for origin in (FOREIGN, "null"):
         send(door, origin)
     assert b'dither_refused_batches_total{metric="(unknown)",reason="origin",version="(unknown)"} 2.0' in (
@@ -91,11 +84,9 @@ def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, 
     )
     collector_of(app).committer.close()
     assert collector_of(app).store.refusals.read() == {Refusal("", TODAY, "origin", ""): 2}
-    page = door.get("/", headers={"Accept": "text/html"}).text
-    assert "The page&#39;s origin is not listed" in page
 
 
-def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_may_read_every_answer(door: FlaskClient) -> None:
     assert send(door, APP).status_code == 202
     for body, expected in (
         (b"{}", (400, "malformed")),
@@ -104,32 +95,43 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
     ):
         response = send(door, APP, body)
         assert (problem(response), shares(response, APP)) == (expected, True)
+
+
+def be_full(upload: Upload, then: Callable[[StoreError], object]) -> None:
+    raise QueueFullError("full")
+
+
+def fail(upload: Upload, then: Callable[[StoreError], object]) -> None:
+    then(StoreError("no"))
+
+
+def be_late(upload: Upload, then: Callable[[StoreError], object]) -> None:
+    """Take longer than the door's patience."""
+
+
+def test_report_that_is_not_committed_is_not_acknowledged_and_may_come_again(
+    door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collector = collector_of(app)
-    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.01))
-
-    def full(upload: Upload, then: Callable[[StoreError], object]) -> None:
-        raise QueueFullError("full")
-
-    def failing(upload: Upload, then: Callable[[StoreError], object]) -> None:
-        then(StoreError("no"))
-
-    def late(upload: Upload, then: Callable[[StoreError], object]) -> None:
-        """Take longer than the door's patience."""
-
-    for submit, expected, after in (
-        (full, (503, "overloaded"), "1"),
-        (failing, (503, "unavailable"), "10"),
-        (late, (503, "unavailable"), "10"),
+    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.001))
+    for submit, kind, after in (
+        (be_full, "overloaded", "1"),
+        (fail, "unavailable", "10"),
+        (be_late, "unavailable", "10"),
     ):
         monkeypatch.setattr(collector.committer, "submit", submit)
         response = send(door, APP)
-        assert (problem(response), response.headers["Retry-After"]) == (expected, after)
+        assert (problem(response), response.headers["Retry-After"]) == ((503, kind), after)
         assert shares(response, APP)
+    monkeypatch.undo()
+    assert send(door, APP).status_code == 202
+    collector.close()
+    assert problem(send(door, APP)) == (503, "unavailable")
 
 
-def test_page_without_a_required_token_gets_an_answer_that_says_so(tmp_path: Path) -> None:
+def test_page_without_a_required_token_gets_an_answer_that_says_so(make_app: Callable[..., Flask]) -> None:
     """Being listed opens nothing: any program may say that it is such a page."""
-    app = create_app(config(tmp_path, origins=Origins((APP,)), open=frozenset()))
+    app = make_app(origins=Origins((APP,)), open=frozenset())
     door, token = app.test_client(), draw_token(Role.REPORT)
     response = send(door, APP)
     assert (problem(response), shares(response, APP)) == ((401, "unauthorized"), True)
@@ -137,19 +139,11 @@ def test_page_without_a_required_token_gets_an_answer_that_says_so(tmp_path: Pat
     headers = {"Origin": APP, "Authorization": f"Bearer {token}"}  # of the same origin pages may send one
     assert post(door, batch().encode(), headers=headers).status_code == 202
     assert problem(post(door, batch().encode(), headers=headers | {"Origin": FOREIGN})) == (403, "origin")
-    collector_of(app).close()
 
 
-def test_request_without_an_origin_gets_no_sharing_headers(door: FlaskClient) -> None:
-    assert problem(send(door, None)) == (415, "media-type")
-    taken = send(door, None, content_type=JSON)
-    assert (taken.status_code, taken.headers["Vary"]) == (202, "Origin")
-    assert "Access-Control-Allow-Origin" not in taken.headers
-
-
-def test_no_page_reports_where_no_origin_is_listed(tmp_path: Path) -> None:
+def test_no_page_reports_where_no_origin_is_listed(make_app: Callable[..., Flask]) -> None:
     """A collector on loopback is what a page of the web could reach in an operator's own browser."""
-    app = create_app(config(tmp_path))
+    app = make_app()
     origins = (APP, "null", "http://localhost", "http://127.0.0.1:80")
     for origin, content_type in product(origins, (PLAIN, JSON, "")):
         response = send(app.test_client(), origin, content_type=content_type)
@@ -160,14 +154,16 @@ def test_no_page_reports_where_no_origin_is_listed(tmp_path: Path) -> None:
         response = send(app.test_client(), None, content_type=content_type)
         assert response.status_code == expected
         assert not SHARED & set(response.headers.keys())
-    collector_of(app).close()
 
 
 def test_no_permission_is_given_beforehand_nor_for_other_routes(door: FlaskClient) -> None:
     asked = {"Origin": APP, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
     preflight = door.options("/v1/reports", headers=asked)
     assert not any(name.lower().startswith("access-control-") for name in preflight.headers.keys())  # noqa: SIM118
-    for path in ("/v1/reports", "/v1/metrics", "/v1/metrics/theme/estimate", "/healthz", "/", "/metrics", "/nowhere"):
-        response = door.get(path, headers={"Origin": APP})
+    for method, path in (
+        *product(("GET",), ("/v1/reports", "/v1/metrics", "/healthz", "/", "/metrics", "/nowhere")),
+        ("PUT", "/v1/reports"),
+    ):
+        response = door.open(path, method=method, headers={"Origin": APP})
         assert not (SHARED - {"Vary"}) & set(response.headers.keys()), path
-    assert not (SHARED - {"Vary"}) & set(door.put("/v1/reports", headers={"Origin": APP}).headers.keys())
+    assert send(door, None, content_type=JSON).headers["Vary"] == "Origin"

@@ -16,7 +16,9 @@ from dither_server.cli.main import cli
 from dither_server.ingest.committer import RefusalCounts
 from dither_server.store import Refusal, Store, StoreError
 from dither_shared.metrics.period import utc_today
-from server.collecting import METRICS_TOML, THEME, TODAY, batch, by_kind, environment
+from server.collecting import METRICS_TOML, MOBILE, THEME, TODAY, batch, by_kind, environment, problem
+from server.database import url_of
+from server.ingest.posting import changed, post
 
 TOMORROW = TODAY + timedelta(days=1)
 VERSION = THEME.version
@@ -97,20 +99,26 @@ def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
 
 def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
     good = batch()
-    bodies = [good.encode(), b"{", good.encode()[:-1] + b" }", batch(rows=b"\xff").encode()]
-    bodies += [batch()._replace(version="0" * 16).encode(), batch(rows=b"\x00" * 1001).encode()]
-    bodies += [batch().encode().replace(b"theme", b"stranger")] * 2
-    for body in bodies:
-        client.post("/v1/reports", data=body, content_type="application/json")
-    client.post("/v1/reports", data=bodies[0], content_type="text/plain")
+    assert post(client, good.encode()).status_code == post(client, good.encode()[:-1] + b" }").status_code == 202
+    for body, answer in (
+        (b"{", (400, "malformed")),
+        (batch(rows=b"\xff").encode(), (400, "malformed")),
+        (good._replace(version="0" * 16).encode(), (409, "version-conflict")),
+        (good._replace(version=MOBILE.version).encode(), (409, "version-conflict")),
+        (batch(rows=b"\x00" * 1001).encode(), (413, "too-large")),
+        (changed(metric="stranger"), (404, "unknown-metric")),
+        (changed(metric="\ud800"), (404, "unknown-metric")),
+    ):
+        assert problem(post(client, body)) == answer, body
+    assert problem(post(client, good.encode(), content_type="text/plain")) == (415, "media-type")
     store = collector_of(app).store
     assert by_kind(store, "theme") == {}
     collector_of(app).close()
-    assert by_kind(store, "theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
+    assert by_kind(store, "theme") == {"malformed": 1, "too-large": 1, "version-conflict": 2}
     assert by_kind(store, "") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
     assert by_kind(store, "stranger") == {}
     named = {(refusal.metric, refusal.version) for refusal in store.refusals.read()}
-    assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
+    assert named == {("theme", VERSION), ("theme", "0" * 16), ("theme", MOBILE.version), ("", "")}
 
 
 def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
@@ -121,9 +129,13 @@ def test_unknown_versions_are_named_in_a_bounded_number_of_rows() -> None:
         for number in range(1000):
             refusals.add("version-conflict", "theme", f"{number:016x}")
         add(refusals)
+    refusals.add(
+        "version-conflict", "crashed", "b" * 16
+    )  # versions that are made up for one metric hide none of another
     refusals.write(written.add_refusals, b"")
     (counts,) = written.writes
-    assert len(counts) == 2 * (16 + 1 + 1)
+    assert len(counts) == 2 * (16 + 1 + 1) + 1
+    assert counts[Refusal("crashed", TOMORROW, "version-conflict", "b" * 16)] == 1
     assert counts[Refusal("theme", TODAY, "version-conflict", "0" * 16)] == 1
     assert counts[Refusal("theme", TOMORROW, "version-conflict", "")] == 1000 - 16
     assert counts[Refusal("theme", TOMORROW, "malformed", VERSION)] == 1
@@ -147,7 +159,7 @@ def test_prometheus_counts_refusals_with_few_labels(client: FlaskClient) -> None
     bodies = [batch().encode().replace(VERSION.encode(), f"{number:016x}".encode()) for number in range(50)]
     bodies += [batch().encode().replace(b"theme", f"stranger{number}".encode()) for number in range(50)]
     for body in [*bodies, batch(rows=b"\xff").encode()]:
-        client.post("/v1/reports", data=body, content_type="application/json")
+        post(client, body)
     lines = client.get("/metrics").text.splitlines()
     assert {line for line in lines if line.startswith("dither_refused_batches_total{")} == {
         'dither_refused_batches_total{metric="theme",reason="version-conflict",version="(unknown)"} 50.0',
@@ -160,12 +172,14 @@ def test_the_pages_show_what_was_refused(app: Flask, client: FlaskClient) -> Non
     assert "Refused" not in client.get("/").text
     strange = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 10 + number for number in range(12)}
     ours = {Refusal("theme", TODAY, "malformed", VERSION): 1234, Refusal("", TODAY, "too-large"): 99}
-    collector_of(app).store.add_refusals({**strange, **ours}, b"a" * 16)
+    pages = {Refusal("", TODAY, "origin"): 30}
+    collector_of(app).store.add_refusals({**strange, **ours, **pages}, b"a" * 16)
     page = client.get("/").text
-    assert page.count("unknown here") == 8
-    assert "And 46 batches more, for other reasons or of other metrics or versions." in page
+    assert page.count("unknown here") == 7
+    assert "And 60 batches more, for other reasons or of other metrics or versions." in page
     assert '<data value="1234">1,234 batches</data>' in page
     assert "too-large" in page
+    assert "The page&#39;s origin is not listed" in page
     about_theme = client.get("/m/theme").text
     assert "too-large" not in about_theme
     assert "And 33 batches more, for other reasons or of other metrics or versions." in about_theme
@@ -178,7 +192,7 @@ def refused(tmp_path: Path, one_day: None) -> Path:
     """A folder with a database in which some batches were refused, yesterday and today."""
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     today = utc_today()
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+    with closing(Store(url_of(tmp_path))) as store:
         store.register([THEME])
         store.add_refusals(
             {
@@ -227,21 +241,3 @@ def test_refusals_command_prints_json(refused: Path) -> None:
     assert [answer["refused"][place] for place in (0, -1)] == [
         dict(zip(names, row, strict=True)) for row in (strange, unknown)
     ]
-
-
-def test_refusals_command_refuses_days_that_cannot_be(refused: Path) -> None:
-    for options in (["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]):
-        result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
-        assert (result.exit_code, "--since: " in result.stderr) == (2, True)
-
-
-def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:
-    refusals, written = RefusalCounts(lambda: TODAY), Written()
-    for number in range(100):
-        refusals.add("version-conflict", "theme", f"{number:016x}")
-    for metric in ("crashed", "theme"):
-        refusals.add("version-conflict", metric, "b" * 16)
-    refusals.write(written.add_refusals, b"")
-    (counts,) = written.writes
-    assert counts[Refusal("crashed", TODAY, "version-conflict", "b" * 16)] == 1
-    assert Refusal("theme", TODAY, "version-conflict", "b" * 16) not in counts

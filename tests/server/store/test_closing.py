@@ -1,9 +1,9 @@
 """Days that are over are closed: stored so that a year is quick to read, without a change of any number."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from dither_server.tally.fold import fold
 from dither_server.tally.retention import Retention
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
-from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
-from server.database import execute, url_of
+from server.collecting import LAYOUT, METRICS, SHARD, THEME, TODAY, VERSION, ago, rows_of, same, upload
+from server.database import execute, on_both, url_of
 
-SHARD, OTHER, FOLDS = b"s" * 16, b"t" * 16, b"f" * 16
+OTHER = b"t" * 16
 WIDE = parse_metrics(
     """
     [metrics.rappor]
@@ -41,13 +41,8 @@ WIDE = parse_metrics(
 ALL = [THEME, VERSION, *WIDE.values()]
 
 
-def ago(days: int) -> date:
-    return TODAY - timedelta(days=days)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/dither.db" if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
+@pytest.fixture
+def any_store(url: str) -> Iterator[Store]:
     with closing(Store(url)) as store:
         store.register([*METRICS.values(), *WIDE.values(), LAYOUT])
         yield store
@@ -57,9 +52,10 @@ def rows(metric: Metric, count: int, seed: int = 0) -> bytes:
     return rows_of(metric, count, b"%d" % seed, None if metric.question.size else "a")
 
 
+@on_both
 def test_closing_changes_no_number(any_store: Store) -> None:
     store, days = any_store, (ago(9), ago(8), TODAY)
-    for metric, count in product(ALL, (1, 40, 400)):  # more and more are counted, and the same days closed again
+    for metric, count in product(ALL, (1, 100)):  # more are counted, and the same days closed again
         for number, (day, shard) in enumerate([(ago(9), SHARD), (ago(9), OTHER), (ago(8), SHARD), (TODAY, SHARD)]):
             store.commit([upload(metric, rows(metric, count, number))], day, shard)
         before, history = [store.tally(metric, day, day) for day in days], store.history(metric)
@@ -73,28 +69,7 @@ def test_closing_changes_no_number(any_store: Store) -> None:
         assert store.days.open(metric.version, TODAY + timedelta(days=1)) == [TODAY]
 
 
-def test_closed_days_keep_strata_apart(any_store: Store) -> None:
-    for stratum, count in ((0, 5), (2, 7)):
-        any_store.commit([upload(LAYOUT, rows_of(LAYOUT, count), stratum=stratum)], ago(9), SHARD)
-    any_store.days.close(LAYOUT, ago(9))
-    assert any_store.history(LAYOUT).strata() == {0: 5, 2: 7}
-    assert [any_store.tally(LAYOUT, places=(place,)).total for place in (0, 1, 2)] == [5, 0, 7]
-
-
-def test_late_reports_of_a_closed_day_are_counted_and_closed_again(any_store: Store) -> None:
-    sent = [rows_of(VERSION, count, b"%d" % count) for count in (30, 7, 300)]
-    any_store.commit([upload(VERSION, sent[0])], ago(9), SHARD)
-    any_store.days.close(VERSION, ago(9))
-    for more in sent[1:]:  # as a fold adds
-        with any_store._transaction(write=True) as connection:  # noqa: SLF001
-            key = {"version": VERSION.version, "day": ago(9), "stratum": 0, "shard": FOLDS}
-            add_counts(connection, key, to_blocks(VERSION.mechanism, fold(VERSION.mechanism, more)))
-        assert any_store.days.open(VERSION.version, TODAY) == [ago(9)]
-        any_store.days.close(VERSION, ago(9))
-    assert same(any_store.tally(VERSION), Tally.fold(VERSION.mechanism, b"".join(sent)))
-    assert any_store.reports_by_day(VERSION) == {ago(9): 337}
-
-
+@on_both
 def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
     any_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +88,7 @@ def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
     assert same(read, right)
 
 
+@on_both
 def test_any_order_of_counting_closing_and_purging_equals_plain_sums(any_store: Store) -> None:
     chance, right = random.Random(5), {ago(day): Tally.zero(VERSION.mechanism) for day in range(3)}
     for turn in range(60):
@@ -122,6 +98,7 @@ def test_any_order_of_counting_closing_and_purging_equals_plain_sums(any_store: 
                 sent = rows_of(VERSION, chance.choice([1, 3, 50]), b"%d" % turn)
                 any_store.commit([upload(VERSION, sent)], day, chance.choice([SHARD, OTHER]))
                 right[day] += Tally.fold(VERSION.mechanism, sent)
+                assert day in any_store.days.open(VERSION.version, TODAY + timedelta(days=1))  # again, if it was closed
             case "close":
                 any_store.days.close(VERSION, day)
             case _ if chance.random() < 0.2:
@@ -147,18 +124,17 @@ def test_counts_of_every_width_are_kept(store: Store) -> None:
         assert same(store.tally(VERSION, day, day), before)
 
 
-def housekeeper(folder: Path, today: Callable[[], date]) -> Housekeeper:
-    return Housekeeper(Retention(), lambda: Store(f"sqlite:///{folder}/dither.db", create=False), today)
+def look(folder: Path) -> None:
+    """Do what a collector does once a day."""
+    Housekeeper(Retention(), lambda: Store(url_of(folder), create=False), lambda: TODAY).look()
 
 
 def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> None:
     for number in range(12):
         store.commit([upload(THEME, rows_of(THEME, 3)), upload(VERSION, rows_of(VERSION, 3))], ago(number), SHARD)
-    housekeeper(tmp_path, lambda: TODAY).look()
+    look(tmp_path)
     for metric in (THEME, VERSION):
-        assert store.days.open(metric.version, TODAY + timedelta(days=1)) == [
-            ago(number) for number in range(7, -1, -1)
-        ]
+        assert store.days.open(metric.version, TODAY + timedelta(days=1)) == list(map(ago, range(7, -1, -1)))
         assert store.tally(metric).total == 36
 
 
@@ -166,7 +142,7 @@ def test_unreadable_version_stays_open_and_others_are_closed(store: Store, tmp_p
     for metric in (THEME, VERSION):
         store.commit([upload(metric, rows_of(metric, 3))], ago(9), SHARD)
     execute(url_of(tmp_path), "UPDATE metrics SET definition = 'unreadable' WHERE name = 'theme'")
-    housekeeper(tmp_path, lambda: TODAY).look()
+    look(tmp_path)
     assert (store.days.open(THEME.version, TODAY), store.days.open(VERSION.version, TODAY)) == ([ago(9)], [])
 
 

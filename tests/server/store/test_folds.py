@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,34 +19,23 @@ from server.collecting import (
     LAYOUT,
     METRICS,
     MOBILE,
+    SHARD,
     THEME,
     TODAY,
     VERSION,
+    ago,
     at_once,
     rows_of,
     same,
     sealed_upload,
     upload,
 )
-from server.database import execute, listening, url_of
+from server.database import execute, listening, on_both
 
-RUN, OTHER = b"r" * 16, b"o" * 16
+RUN, OTHER, LAST = b"r" * 16, b"o" * 16, b"l" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 SUMS = FoldSums(batches=2, rows=7, repeated=1)
 PATIENCE = 60.0
-
-
-@pytest.fixture
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a fresh database, of PostgreSQL where a test is run on both."""
-    if getattr(request, "param", "sqlite") == "sqlite":
-        return url_of(tmp_path)
-    found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
-    return found
-
-
-on_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
-"""Mark tests of locks and of statements that differ."""
 
 
 @pytest.fixture
@@ -75,7 +63,7 @@ def known_run(store: Store) -> Any:
 @on_both
 def test_a_bucket_is_added_once(store: Store) -> None:
     rows, more = rows_of(THEME, 20), rows_of(VERSION, 30)
-    assert store.commit([upload(THEME, rows)], TODAY, b"s" * 16) == [COUNTED]
+    assert store.commit([upload(THEME, rows)], TODAY, SHARD) == [COUNTED]
     for bucket, expected in ((0, True), (255, True), (0, False), (255, False)):
         assert store.folds.add(RUN, bucket, tallies((THEME, rows, 0), (VERSION, more, 0)), SUMS) is expected
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
@@ -87,12 +75,11 @@ def test_a_bucket_is_added_once(store: Store) -> None:
 def test_batches_in_conflict_are_refused_once(store: Store) -> None:
     """Refusals are written with the counts or not at all."""
     conflict = Refusal("theme", TODAY, "batch-conflict", THEME.version)
-    two = conflict._replace(day=TODAY - timedelta(days=1))
+    two = conflict._replace(day=ago(1))
     part = tallies((THEME, rows_of(THEME, 4), 0))
-    store.add_refusals({conflict: 10}, b"s" * 16)
+    store.add_refusals({conflict: 10}, SHARD)
     for bucket in (1, 1, 2):
         store.folds.add(RUN, bucket, part, SUMS, {conflict: 2, two: 3})
-    assert store.refusals.read() == {two: 6, conflict: 14}
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
         if "refusals" in statement:
@@ -108,9 +95,9 @@ def test_batches_in_conflict_are_refused_once(store: Store) -> None:
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
     rows, more = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"more", "tabs")
     store.folds.add(RUN, 1, tallies((LAYOUT, rows, 0), (LAYOUT, more, 5)), SUMS)
-    store.folds.add(RUN, 2, tallies((LAYOUT, more, 5), day=TODAY + timedelta(days=1)), SUMS)
+    store.folds.add(RUN, 2, tallies((LAYOUT, more, 5), day=ago(1)), SUMS)
     assert store.history(LAYOUT).strata() == {0: 5, 5: 16}
-    assert store.reports_by_day(LAYOUT) == {TODAY: 13, TODAY + timedelta(days=1): 8}
+    assert store.reports_by_day(LAYOUT) == {ago(1): 8, TODAY: 13}
 
 
 def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store) -> None:
@@ -128,76 +115,49 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
     assert (known.begun, known.finished, known.buckets) == (AT, True, {})
 
 
-def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
-    part = tallies((THEME, rows_of(THEME, 4), 0))
-    with pytest.raises(StoreError):
-        store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
-    known = known_run(store)
-    assert (known.buckets, store.tally(THEME).total) == ({}, 0)
-    assert store.folds.add(RUN, 1, part, SUMS) is True
+def finish(store: Store, run: bytes, at: datetime) -> None:
+    """Let a run of no segments begin at a time, and end."""
+    store.folds.begin(run, at)
+    store.folds.finish(run)
 
 
-def test_folds_report_the_start_of_the_last_finished_run(store: Store) -> None:
+def test_folds_report_the_start_of_the_last_finished_run_even_if_a_clock_was_ahead(store: Store) -> None:
     assert store.folds.up_to() is None
-    store.folds.finish(RUN)
-    assert store.folds.up_to() == AT
-    store.folds.begin(OTHER, AT + timedelta(minutes=10))
+    finish(store, RUN, AT)
+    store.folds.begin(OTHER, AT + timedelta(days=9_000))
     assert store.folds.up_to() == AT
     store.folds.finish(OTHER)
-    assert store.folds.up_to() == AT + timedelta(minutes=10)
-
-
-def test_fold_time_of_a_clock_that_was_ahead_is_replaced_by_the_next_run(store: Store) -> None:
-    for run, at in ((OTHER, AT + timedelta(days=9_000)), (b"n" * 16, AT + timedelta(hours=1))):
-        store.folds.begin(run, at)
-        store.folds.finish(run)
-        assert store.folds.up_to() == at
-        assert store.folds.add(run, 1, {}, FoldSums()) is False
+    assert store.folds.up_to() == AT + timedelta(days=9_000)
+    finish(store, LAST, AT + timedelta(hours=1))
+    assert store.folds.up_to() == AT + timedelta(hours=1)
+    assert store.folds.add(LAST, 1, {}, FoldSums()) is False
 
 
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
     store.folds.add(RUN, 3, {}, SUMS)
+    store.folds.begin(OTHER, midnight := datetime(2026, 11, 21, tzinfo=UTC))
     store.folds.forget(AT.date())
-    known = known_run(store)
-    assert known.buckets == {3: SUMS}
-    store.folds.forget(AT.date() + timedelta(days=1))
-    assert store.folds.run(RUN) is None
+    assert known_run(store).buckets == {3: SUMS}
+    store.folds.forget(midnight.date())
+    assert [store.folds.run(run) is None for run in (RUN, OTHER)] == [True, False]
     assert execute(url, "SELECT run FROM folds") == []
-    store.folds.begin(OTHER, datetime(2026, 11, 20, tzinfo=UTC))
-    store.folds.forget(date(2026, 11, 20))
-    assert store.folds.run(OTHER) is not None
 
 
 @on_both
 def test_old_runs_are_forgotten_but_not_the_last(store: Store) -> None:
-    store.folds.begin(OTHER, AT)
-    store.folds.finish(OTHER)
+    finish(store, OTHER, AT)
     store.folds.forget(TODAY + timedelta(days=90))
     assert store.folds.up_to() == AT
-    store.folds.begin(RUN, AT)
-    store.folds.finish(RUN)
-    store.folds.begin(later := b"l" * 16, AT + timedelta(days=1))
-    store.folds.finish(later)
+    finish(store, RUN, AT)
+    finish(store, LAST, AT + timedelta(days=1))
     store.folds.forget(TODAY)
     assert store.folds.run(RUN) is not None
     store.folds.forget(TODAY + timedelta(days=1))
-    assert [store.folds.run(run) is None for run in (RUN, OTHER, later)] == [True, True, False]
+    assert [store.folds.run(run) is None for run in (RUN, OTHER, LAST)] == [True, True, False]
 
 
 @on_both
-def test_one_fold_at_a_time_runs_on_a_database(store: Store, url: str) -> None:
-    with closing(Store(url)) as other:
-        with store.folds.exclusive_lock(0.0) as check:
-            check()
-            with pytest.raises(StoreError, match="another fold is under way"), other.folds.exclusive_lock(0.01):
-                pass
-            assert other.commit([upload()], TODAY, b"s" * 16) == [COUNTED]  # collectors are not held up
-        with other.folds.exclusive_lock(PATIENCE):
-            pass
-
-
-@on_both
-def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
+def test_one_fold_at_a_time_runs_on_a_database_and_a_second_one_waits(store: Store, url: str) -> None:
     order: list[str] = []
     with closing(Store(url)) as other:
 
@@ -206,7 +166,11 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
                 order.append("second")
 
         thread = threading.Thread(target=second)
-        with store.folds.exclusive_lock(PATIENCE):
+        with store.folds.exclusive_lock(0.0) as check:
+            check()
+            with pytest.raises(StoreError, match="another fold is under way"), other.folds.exclusive_lock(0.01):
+                pass
+            assert other.commit([upload()], TODAY, SHARD) == [COUNTED]  # collectors are not held up
             thread.start()
             order.append("first")
         thread.join()
@@ -239,23 +203,16 @@ def test_folds_that_add_at_the_same_time_lose_nothing(store: Store, url: str) ->
 
 
 def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
+    """Sealed reports do not matter, because collectors always count them."""
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
-    days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
-    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, FoldSums())
-    assert store.folds.counted_both_ways(days[-1]) == []
-    store.commit([upload()], days[3], b"s" * 16)
-    assert store.folds.counted_both_ways(days[-1]) == []
-    for day in days[1:3]:  # of another metric: it is the collectors that differ
-        store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], day, b"s" * 16)
-    assert store.folds.counted_both_ways(days[-1]) == [days[2], days[1]]
-    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
+    store.folds.add(RUN, 0, {(THEME.version, ago(back), 0): blocks for back in (0, 1, 2)}, FoldSums())
+    store.commit([sealed_upload()], TODAY, SHARD)
+    store.commit([upload()], ago(3), SHARD)
+    assert store.folds.counted_both_ways(ago(3)) == []
+    for back in (1, 2):  # of another metric: it is the collectors that differ
+        store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], ago(back), SHARD)
+    assert store.folds.counted_both_ways(ago(3)) == [ago(2), ago(1)]
+    assert store.folds.counted_both_ways(ago(1)) == [ago(1)]
     assert store.folds.counted_both_ways(TODAY) == []
-
-
-def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
-    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
-    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, FoldSums())
-    store.commit([sealed_upload()], TODAY, b"s" * 16)
-    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == []
     store.commit([upload()], TODAY, b"t" * 16)
-    assert store.folds.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]
+    assert store.folds.counted_both_ways(TODAY) == [TODAY]

@@ -12,8 +12,8 @@ from server.database import connected, execute, listening, url_of
 
 
 @pytest.mark.usefixtures("pg")
-def test_commits_are_synchronous_on_postgresql(url: str) -> None:
-    with connected(url) as connection:
+def test_commits_are_synchronous_on_postgresql(postgresql_url: str) -> None:
+    with connected(postgresql_url) as connection:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 
 
@@ -44,11 +44,7 @@ def test_tables_whose_schema_is_lost_are_refused_and_stay_as_they_are(tmp_path: 
 @pytest.mark.usefixtures("store")
 def test_upgrades_that_a_database_lacks_are_made_once_and_in_order(tmp_path: Path) -> None:
     made: list[str] = []
-
-    def upgrade(name: str) -> None:
-        made.append(name)
-
-    first, second = (lambda _, name=name: upgrade(name) for name in ("first", "second"))
+    first, second = (lambda _, name=name: made.append(name) for name in ("first", "second"))
     for upgrades, head in (((first,), "0002"), ((first, second), "0003"), ((first, second), "0003")):
         with connected(url_of(tmp_path)) as connection:
             migrate(connection, COLLECTOR._replace(upgrades=(*COLLECTOR.upgrades, *upgrades)))

@@ -32,27 +32,17 @@ def test_rows_open_by_any_key_in_their_order_and_the_last_that_did_is_tried_firs
     few = ROWS[:60]
     with Opening().place("peer") as place:
         opened = place.open(few, b"info", [of("new", 0, 10), of("old", 10, 50)])
-    assert opened == ({row: row * 2 for row in few[:50]}, few)
+        assert opened == ({row: row * 2 for row in few[:50]}, few)
+        assert [(row, place.open(ROWS[:row], b"", [])[0]) for row in (0, 64, 100)] == [(0, {}), (64, {}), (100, {})]
+        for number in (1, 64, 65, 128, 1_000):
+            some = [one.to_bytes(2, "big") for one in range(number)]
+            whole, order = place.open(some, b"", [doubling])
+            assert list(whole.items()) == [(row, row * 2) for row in some]
+            assert list(order) == some
     assert [name for name, row in tried if row < 10] == ["new"] * 10
     assert [name for name, row in tried if row == 10] == ["new", "old"]
     assert [name for name, row in tried if 10 < row < 50] == ["old"] * 39
     assert len([name for name, row in tried if row >= 50]) == 20
-
-
-def test_all_rows_open_in_their_order_whatever_their_number() -> None:
-    for rows in (1, 64, 65, 128, 1_000):
-        some = [number.to_bytes(2, "big") for number in range(rows)]
-        with Opening().place("peer") as place:
-            opened, tried = place.open(some, b"", [doubling])
-        assert list(opened) == list(tried) == some
-        assert list(opened.values()) == [row * 2 for row in some]
-
-
-def test_without_a_key_nothing_opens_and_a_part_was_tried() -> None:
-    with Opening().place("peer") as place:
-        assert place.open(ROWS[:64], b"", []) == ({}, ROWS[:64])
-        opened, tried = place.open(ROWS, b"", [])
-        assert (opened, len(set(tried)), set(tried) <= set(ROWS)) == ({}, 64, True)
 
 
 def test_if_none_of_64_rows_drawn_at_random_opens_no_other_row_is_tried() -> None:

@@ -1,10 +1,53 @@
-"""Which requests are local, and that these may only report."""
+"""Addresses: which requests are local, which peer a declared proxy forwards for; and the settings of every server."""
 
 import pytest
 from werkzeug.test import EnvironBuilder
 
-from dither_serving.addresses import LocalHosts, is_loopback
+from dither_serving.addresses import LocalHosts, Proxies, is_loopback
+from dither_serving.settings import ServerSettings
 from dither_shared import ParameterError
+
+
+def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
+    proxies = Proxies("10.0.0.0/8, 192.0.2.1, ::1")
+    assert all(address in proxies for address in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1"))
+    assert not any(address in proxies for address in ("192.0.2.2", "", "x"))
+    assert proxies.forwarded("203.0.113.9, 198.51.100.4, 10.0.0.3") == "198.51.100.4"
+    assert proxies.forwarded("") == ""
+    assert "127.0.0.1" not in Proxies("")
+    with pytest.raises(ParameterError, match="proxies: not addresses or networks"):
+        Proxies("localhost")
+
+
+def test_port_behind_a_forwarded_address_is_left_out() -> None:
+    for header, address in (
+        ("198.51.100.4:50123", "198.51.100.4"),
+        ("[2001:db8::7]:443", "2001:db8::7"),
+        ("[2001:db8::7]", "2001:db8::7"),
+        ("2001:db8::7", "2001:db8::7"),
+        ("198.51.100.4:50123, 10.0.0.3:8080, [::1]:80", "198.51.100.4"),
+        ("198.51.100.4, :80", "198.51.100.4"),
+        ("unknown", "unknown"),
+        ("198.51.100.4:123456", "198.51.100.4:123456"),
+    ):
+        assert Proxies("10.0.0.0/8, ::1").forwarded(header) == address
+
+
+def test_a_peer_is_an_address_or_the_one_that_a_declared_proxy_names() -> None:
+    proxies = Proxies("10.0.0.0/8")
+    for address, forwarded, peer in (
+        ("192.0.2.1", None, "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.4", "192.0.2.1"),  # which anyone can write
+        ("10.0.0.1", "198.51.100.4", "198.51.100.4"),
+        ("10.0.0.1", "2001:db8::1:2:3:4", "2001:db8::/64"),
+        ("2001:db8:0:0:7::1", None, "2001:db8::/64"),
+        ("::ffff:192.0.2.1", None, "192.0.2.1"),
+        ("10.0.0.1", None, "unknown"),
+        ("", None, "unknown"),
+    ):
+        environ = {"REMOTE_ADDR": address} | ({} if forwarded is None else {"HTTP_X_FORWARDED_FOR": forwarded})
+        assert proxies.peer_of(environ) == peer
+
 
 LOCAL = {
     "REMOTE_ADDR": "127.0.0.1",
@@ -61,7 +104,6 @@ def test_request_of_an_old_protocol_a_far_peer_or_an_absolute_address_is_not_loc
 
 def test_nothing_is_local_to_a_socket_that_others_reach() -> None:
     for address in ("", "0.0.0.0:8000", "[::]:8000", "192.0.2.1:8000", "[fe80::1%eth0]:8000"):
-        assert LocalHosts.at(address).hosts == frozenset(), address
         assert not made(address), address
 
 
@@ -74,3 +116,12 @@ def test_local_address_that_is_none_is_refused_with_an_example() -> None:
 def test_loopback_addresses_are_recognised() -> None:
     for host, local in (("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("h", False)):  # noqa: S104
         assert is_loopback(host) is local
+
+
+def test_settings_of_every_server_are_checked_and_named() -> None:
+    ServerSettings(port=65_535, proxies="10.0.0.0/8", horizon=31)
+    wrong: list[tuple[str, object]] = [("port", -1), ("port", 65_536), ("proxies", "nobody"), ("horizon", 30)]
+    for name, value in [*wrong, ("log_level", "loud"), ("threads", 0), ("lock_wait", 0.0)]:
+        with pytest.raises(ParameterError) as caught:
+            ServerSettings(**{name: value})  # type: ignore[arg-type]  # that is what is tested
+        assert caught.value.place == name

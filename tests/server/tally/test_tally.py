@@ -1,8 +1,8 @@
-"""Folding rows into counts."""
+"""Folding rows into counts, and how a tally is laid out in the database."""
 
 import re
 import tracemalloc
-from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server.tally import fold as module
-from dither_server.tally.fold import parsed
+from dither_server.tally.arrays import Counts
+from dither_server.tally.blocks import Blocks, add_blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
+from dither_server.tally.fold import fold, parsed
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
+    DitherError,
     KeyedEntropy,
     LocalHashing,
     Mechanism,
@@ -25,40 +28,7 @@ from dither_shared import (
     SymmetricUnary,
     WireError,
 )
-
-
-def test_tally_of_no_rows_is_zero_and_neutral() -> None:
-    mechanism = RandomizedResponse.calibrate(300, 1.0)
-    assert mechanism.row_bytes == 2
-    rows = b"".join(number.to_bytes(2, "big") for number in (0, 1, 1, 299))
-    folded = Tally.fold(mechanism, rows) + Tally.zero(mechanism)
-    assert folded.total == 4
-    assert folded.counts[0, [0, 1, 2, 299]].tolist() == [1, 2, 0, 1]
-    assert Tally.fold(mechanism, b"").total == 0
-
-
-def test_bits_are_little_endian_within_and_across_bytes() -> None:
-    mechanism = SymmetricUnary.calibrate(12, 1.0)
-    folded = Tally.fold(mechanism, bytes([0b00000001, 0b1000]) + bytes([0b10000001, 0b0000]))
-    assert folded.counts[0].tolist() == [2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]
-
-
-def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of many cohorts in a block of every size give what one block gives."""
-    mechanism = Rappor.calibrate(None, 1.0, bits=20, cohorts=5)
-    entropy = KeyedEntropy(b"blocks")
-    rows = b""
-    for _ in range(500):
-        cohort = entropy.below(4)  # the last cohort stays empty
-        rows += Report(cohort, mechanism.randomize(b"v", entropy, cohort)).encode(mechanism)
-    whole = Tally.fold(mechanism, rows)
-    assert whole.total == 500
-    assert whole.reports[4] == 0
-    for rows_at_once in (1, 7, 499):
-        monkeypatch.setattr(module, "_BLOCK_BYTES", 3 * rows_at_once)
-        parts = Tally.fold(mechanism, rows)
-        np.testing.assert_array_equal(parts.counts, whole.counts)
-        np.testing.assert_array_equal(parts.reports, whole.reports)
+from server.collecting import same
 
 
 def test_batch_with_one_bad_row_counts_nothing() -> None:
@@ -111,8 +81,9 @@ def naive(mechanism: Mechanism, rows: bytes) -> Tally:
     return tally
 
 
-def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int) -> Iterator[bytes]:
+def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int = 0) -> bytes:
     """Rows of any payload; of every four, ``favourite`` are of cohort 0, so that cohorts are uneven."""
+    rows = b""
     random = np.random.default_rng(seed)
     cohorts = np.where(random.integers(0, 4, count) < favourite, 0, random.integers(0, mechanism.cohorts, count))
     for cohort in cohorts.tolist():
@@ -121,16 +92,16 @@ def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int) -> 
         else:
             bits = random.integers(0, 2, mechanism.cells, dtype=np.uint8)
             payload = np.packbits(bits, bitorder="little").tobytes()
-        yield Report(cohort, payload).encode(mechanism)
+        rows += Report(cohort, payload).encode(mechanism)
+    return rows
 
 
 ALL_KINDS = [
-    RandomizedResponse.calibrate(3, 1.0),
+    *(RandomizedResponse.calibrate(size, 1.0) for size in (3, 128, 129, 300)),
     LocalHashing.calibrate(200, 2.0),
     SymmetricUnary.calibrate(64, 1.0),
     SymmetricUnary.calibrate(130, 1.0),
-    Rappor.calibrate(None, 1.0, bits=128, cohorts=64),
-    Rappor.calibrate(None, 1.0, bits=7, cohorts=300),
+    *(Rappor.calibrate(None, 1.0, bits=bits, cohorts=cohorts) for bits, cohorts in ((20, 3), (128, 64), (7, 300))),
     BitFlip.calibrate(20, 1.0),
 ]
 
@@ -141,18 +112,18 @@ ALL_KINDS = [
     seed=st.integers(0, 2**32 - 1),
     count=st.one_of(st.integers(0, 10), st.integers(40, 60), st.integers(240, 900)),
     favourite=st.integers(0, 4),
-    block=st.sampled_from([64, 1000, 1 << 25]),
+    block=st.sampled_from([1, 64, 1000, 1 << 25]),
 )
 def test_a_fold_is_what_reading_row_by_row_gives(
     mechanism: Mechanism, seed: int, count: int, favourite: int, block: int
 ) -> None:
-    rows = b"".join(random_rows(mechanism, seed, count, favourite))
+    rows = random_rows(mechanism, seed, count, favourite)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK_BYTES", block)
         folded = Tally.fold(mechanism, rows)
     expected = naive(mechanism, rows)
-    np.testing.assert_array_equal(folded.reports, expected.reports)
-    np.testing.assert_array_equal(folded.counts, expected.counts)
+    assert same(folded, expected)
+    assert same(folded + Tally.zero(mechanism), expected)
 
 
 def test_a_large_block_is_exact_beyond_every_narrow_counter() -> None:
@@ -199,3 +170,74 @@ def test_many_lists_are_folded_in_the_memory_of_their_cells() -> None:
     np.testing.assert_array_equal(folded.counts, naive(mechanism, rows).counts * 2000)
     cells = 8 * 100_000 * mechanism.listed
     assert peak < 5 * cells  # their bits as integers, all at once, are ten times the cells
+
+
+def dense(mechanism: Mechanism, blocks: Blocks) -> Counts:
+    whole = no_blocks(mechanism)
+    whole[blocks.numbers] = blocks.counts
+    return whole
+
+
+def test_blocks_hold_every_count_in_its_place() -> None:
+    for mechanism, count in product(ALL_KINDS, (0, 1, 500)):
+        rows = random_rows(mechanism, count, count)
+        blocks = to_blocks(mechanism, fold(mechanism, rows))
+        assert same(from_blocks(mechanism, dense(mechanism, blocks)), Tally.fold(mechanism, rows)), mechanism
+        assert blocks.counts.any(axis=1).all() or mechanism.shape is Shape.BITS
+        assert np.all(np.diff(blocks.numbers) > 0)
+
+
+def test_a_batch_of_a_huge_tally_takes_the_memory_of_what_it_touches() -> None:
+    mechanism = LocalHashing.calibrate(100_000, 3.0)
+    assert mechanism.cohorts * mechanism.cells > 5_000_000
+    rows = random_rows(mechanism, 10, 10)
+    tracemalloc.start()
+    try:
+        blocks = to_blocks(mechanism, fold(mechanism, rows))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(blocks.numbers) <= 20
+    assert int(blocks.counts.sum()) == 20  # ten reports, and a symbol of each
+    assert peak < 1_000_000  # the whole tally takes more than 40
+
+
+def block(*counts: int) -> Counts:
+    """A block that begins with these counts."""
+    whole = np.zeros((1, 128), dtype=np.int64)
+    whole[0, : len(counts)] = counts
+    return whole
+
+
+def test_count_takes_the_bits_that_the_largest_of_its_block_needs() -> None:
+    for counts, stored in (
+        ((), bytes(16)),
+        ((1, 0, 1), b"\x05" + bytes(15)),
+        ((1, 3), b"\x0d" + bytes(31)),
+        ((1, 15), b"\xf1" + bytes(63)),
+        ((1, 255), b"\x01\xff" + bytes(126)),
+        ((1, 256), b"\x01\x00\x00\x01" + bytes(252)),
+        ((1, 65_536), b"\x01\x00\x00\x00\x00\x00\x01\x00" + bytes(504)),
+        ((1, 1 << 62), b"\x01" + bytes(14) + b"\x40" + bytes(1008)),
+    ):
+        assert to_bytes(block(*counts)) == [stored], counts
+        assert from_bytes([stored]).tolist() == block(*counts).tolist(), counts
+
+
+def test_block_of_an_impossible_length_is_reported_as_damaged() -> None:
+    for length in (0, 1, 15, 17, 48, 2048):
+        with pytest.raises(DitherError, match=f"a stored sum has {length} bytes, so it is damaged"):
+            from_bytes([bytes(length)])
+
+
+@given(st.lists(st.integers(0, 62), max_size=9), st.integers(0, 2**32))
+def test_blocks_of_any_widths_come_back_as_they_were(bits: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    counts = np.array([random.integers(0, 1 << most, 128, endpoint=True) for most in bits]).reshape(-1, 128)
+    assert from_bytes(to_bytes(counts)).tolist() == counts.tolist()
+
+
+def test_blocks_of_several_shards_add_up() -> None:
+    blocks = np.zeros((4, 128), dtype=np.int64)
+    add_blocks(blocks, np.array([2, 0, 2, 3, 2]), np.repeat(np.arange(1, 6), 128).reshape(5, 128))
+    assert blocks[:, 0].tolist() == [2, 0, 9, 4]
