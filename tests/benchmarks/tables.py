@@ -1,4 +1,4 @@
-"""Tables as the documentation's pages include them: each benchmark writes its own with ``--tables FOLDER``.
+"""A benchmark has cells, a measure of each, and a table, which it writes with ``--tables FOLDER``.
 
 A file holds one table in Markdown and, below it, when, by which command and on what machine it was measured. A run
 writes its files when all is measured, each of them at once: a failing benchmark leaves the files as they were.
@@ -11,13 +11,11 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dither_shared.metrics.period import utc_today
-
-__all__ = ["Table", "add_option", "caption", "write"]
 
 OPTION = "--tables"
 
@@ -42,11 +40,40 @@ class Table(NamedTuple):
         return "".join(f"| {' | '.join(line)} |\n" for line in (self.head, rule, *self.rows))
 
 
+class Part(NamedTuple):
+    """A table to measure: ``measure(*cell, surveys)`` yields the rows of a cell."""
+
+    table: str
+    head: Sequence[str]
+    cells: Sequence[tuple[Any, ...]]
+    measure: Callable[..., Iterable[Sequence[str]]]
+    words: int = 1
+
+
+def run(about: str | None, surveys: int, **parts: Part) -> None:
+    """Measure the parts of a benchmark, or those asked for; print each row once it is there, and write the tables."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--surveys", "--runs", type=int, default=surveys, help="surveys of a row (%(default)s)")
+    parser.add_argument("--part", action="append", choices=parts, help="measure this part; all if none is named")
+    parser.add_argument("--only", action="append", metavar="NAME", help="measure only cells that begin with NAME")
+    add_option(parser)
+    options, tables = parser.parse_args(), []
+    for name in options.part or parts:
+        part, rows = parts[name], list[Sequence[str]]()
+        widths = [max(len(word), 10) for word in part.head]
+        print(*map(str.ljust, part.head, widths), sep="  ")
+        for cell in part.cells:
+            if options.only is None or str(cell[0]) in options.only:
+                for row in part.measure(*cell, options.surveys):
+                    print(*map(str.ljust, row, widths), sep="  ", flush=True)
+                    rows.append(row)
+        tables.append(Table(part.table, part.head, rows, part.words))
+    write(options.tables, *tables)
+
+
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that ``write`` takes."""
-    parser.add_argument(
-        OPTION, type=Path, metavar="FOLDER", help="write what the documentation includes to this folder"
-    )
+    parser.add_argument(OPTION, type=Path, metavar="FOLDER", help="write the documentation's tables to this folder")
 
 
 def write(folder: Path | None, *tables: Table) -> None:

@@ -57,11 +57,12 @@ def test_the_command_of_a_table_is_there_with_its_options_and_make_runs_it(path:
 
 
 def where(command: list[str]) -> tuple[str, str]:
-    """Return the source that reads a command's options, and the benchmark that ``make bench`` runs for it."""
+    """Return the sources that read a command's options, and the benchmark that ``make bench`` runs for it."""
     assert command[:2] == ["python", "-m"]
     path = ROOT / f"{command[2].replace('.', '/')}.py"
     assert path.parent == ROOT / "tests" / "benchmarks", command
-    return path.read_text(encoding="utf-8"), path.stem
+    frame = path.with_name("tables.py").read_text(encoding="utf-8")
+    return frame + path.read_text(encoding="utf-8"), path.stem
 
 
 def test_make_has_a_part_for_each_that_the_page_names() -> None:
@@ -121,7 +122,7 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     [
         ("strings --small --part lists --part discoveries", {"strings-lists": 1, "strings-discoveries": 2}),
         ("string_peers --runs 1 --users 2000 --held 40 --candidates 60 --short 50", {"string-peers": 18}),
-        ("coverage --surveys 2 --mechanism bit-flip --mechanism rappor", {"coverage-few": 6, "coverage-long": 3}),
+        ("coverage --surveys 2 --only bit-flip --only rappor", {"coverage-few": 6, "coverage-long": 3}),
     ],
 )
 def test_a_benchmark_writes_all_its_tables_at_the_smallest_sizes(
