@@ -10,7 +10,7 @@ interval should contain the population's shares. The support of a listed value i
 surveys.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -107,20 +107,16 @@ def _row(name: str, reports: int, held: list[float]) -> list[str]:
     return [f"`{name}`", f"{reports:,}", *(f"{100 * share:.1f}" for share in held)]
 
 
-def _part(groups: tuple[str, ...], **fields: Any) -> Part:
-    return Part(head=["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)], **fields)
+def _head(groups: Iterable[str]) -> list[str]:
+    return ["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)]
 
 
 CELLS = [(name, reports) for name in NAMES[1:] for reports in SIZES]
+LISTS = [cell for cell in CELLS if cell[0] != "rappor"]  # its lists have a benchmark of their own, of the strings found
 PARTS = {
-    "few": _part(("sample", "population"), table="coverage-few", cells=CELLS, measure=few),
-    "long": _part(  # long lists of RAPPOR have a benchmark of their own, of the strings found
-        tuple(f"k = {size:,}" for size in LONG),
-        table="coverage-long",
-        cells=[cell for cell in CELLS if cell[0] != "rappor"],
-        measure=long,
-    ),
+    "few": Part("coverage-few", _head(("sample", "population")), CELLS, few, SURVEYS),
+    "long": Part("coverage-long", _head(f"k = {size:,}" for size in LONG), LISTS, long, SURVEYS),
 }
 
 if __name__ == "__main__":
-    run(__doc__, SURVEYS, **PARTS)
+    run(__doc__, **PARTS)

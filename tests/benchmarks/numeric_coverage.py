@@ -143,4 +143,4 @@ def measured(name: str, epsilon: float, reports: int, runs: int) -> Iterator[lis
 CELLS = [(name, epsilon, reports) for epsilon in EPSILONS for reports in SIZES for name in POPULATIONS]
 
 if __name__ == "__main__":
-    tables.run(__doc__, RUNS, numbers=tables.Part("numeric-coverage", HEAD, CELLS, measured))
+    tables.run(__doc__, numbers=tables.Part("numeric-coverage", HEAD, CELLS, measured, RUNS))

@@ -132,4 +132,4 @@ HEAD = (
 CELLS = [(*epsilons, habit) for epsilons in EPSILONS for habit in HABITS]
 
 if __name__ == "__main__":
-    run(__doc__, SURVEYS, panels=Part("coverage-panels", HEAD, CELLS, measured, words=3))
+    run(__doc__, panels=Part("coverage-panels", HEAD, CELLS, measured, SURVEYS, words=3))

@@ -92,4 +92,4 @@ def measured(epsilon: float, reports: int, surveys: int) -> Iterator[list[str]]:
 CELLS = [(epsilon, reports) for epsilon in EPSILONS for reports in REPORTS]
 
 if __name__ == "__main__":
-    run(__doc__, SURVEYS, small=Part("coverage-small", ["ε", "reports", *KINDS], CELLS, measured, words=0))
+    run(__doc__, small=Part("coverage-small", ["ε", "reports", *KINDS], CELLS, measured, SURVEYS, words=0))

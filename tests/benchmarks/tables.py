@@ -47,13 +47,14 @@ class Part(NamedTuple):
     head: Sequence[str]
     cells: Sequence[tuple[Any, ...]]
     measure: Callable[..., Iterable[Sequence[str]]]
+    surveys: int
     words: int = 1
 
 
-def run(about: str | None, surveys: int, **parts: Part) -> None:
+def run(about: str | None, **parts: Part) -> None:
     """Measure the parts of a benchmark, or those asked for; print each row once it is there, and write the tables."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--surveys", "--runs", type=int, default=surveys, help="surveys of a row (%(default)s)")
+    parser.add_argument("--surveys", "--runs", type=int, help="surveys of a row, as many as usual by default")
     parser.add_argument("--part", action="append", choices=parts, help="measure this part; all if none is named")
     parser.add_argument("--only", action="append", metavar="NAME", help="measure only cells that begin with NAME")
     add_option(parser)
@@ -63,8 +64,8 @@ def run(about: str | None, surveys: int, **parts: Part) -> None:
         widths = [max(len(word), 10) for word in part.head]
         print(*map(str.ljust, part.head, widths), sep="  ")
         for cell in part.cells:
-            if options.only is None or str(cell[0]) in options.only:
-                for row in part.measure(*cell, options.surveys):
+            if options.only is None or {*map(str, cell[:1])} & {*options.only}:
+                for row in part.measure(*cell, options.surveys or part.surveys):
                     print(*map(str.ljust, row, widths), sep="  ", flush=True)
                     rows.append(row)
         tables.append(Table(part.table, part.head, rows, part.words))

@@ -92,4 +92,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    run(__doc__, SERIES, watched=Part("watched", HEAD, CELLS, measured, words=4))
+    run(__doc__, watched=Part("watched", HEAD, CELLS, measured, SERIES, words=4))

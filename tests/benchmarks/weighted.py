@@ -192,4 +192,4 @@ CELLS = [
 ]
 
 if __name__ == "__main__":
-    run(__doc__, 2_000, weighted=Part("coverage-weighted", HEAD, CELLS, measured, words=4))
+    run(__doc__, weighted=Part("coverage-weighted", HEAD, CELLS, measured, 2_000, words=4))
