@@ -6,10 +6,8 @@ its rounds: other load on the machine is shared by all. Granian is measured, too
 """
 
 import argparse
-import json
 import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from benchmarks.ingest.load import CONNECTIONS, Run, measure, slow_disk, why_not
-from dither_server.tally.tally import Tally
-from dither_shared import Metric, SymmetricUnary, parse_metrics
+from dither_shared import Metric, parse_metrics
 
 from .tables import Table, add_option, write
 
@@ -56,31 +53,10 @@ def rows(metric: Metric, count: int, seed: int) -> bytes:
     return bytes(wide) if metric is BITS else bytes(wide % metric.mechanism.cells)
 
 
-def folding() -> None:
-    """Print what folding costs beside numpy's own way."""
-    mechanism = SymmetricUnary.calibrate(128, 1.0)
-    table = np.random.default_rng(0).integers(0, 256, size=(100_000, 16), dtype=np.uint8)
-    block = table.tobytes()
-    times = []
-    for fold in (lambda: np.unpackbits(table, axis=1).sum(axis=0), lambda: Tally.fold(mechanism, block)):
-        best = float("inf")
-        for _ in range(15):
-            start = time.process_time()
-            fold()
-            best = min(best, time.process_time() - start)
-        times.append(best)
-    print("folding blocks of 100,000 reports of 128 bits, million reports/s per core")
-    print(f"  np.unpackbits(...).sum()       {0.1 / times[0]:8.1f}")
-    print(f"  Tally.fold                     {0.1 / times[1]:8.1f}   {times[0] / times[1]:.1f} times")
-
-
 def compare(
     title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: Sequence[str] = ()
-) -> tuple[float, list[list[str]]]:
-    """Print how servers fare with one report a request.
-
-    Returns what ``dither-server run`` gains per core, and rows for the documentation.
-    """
+) -> list[list[str]]:
+    """Print and return how servers fare with one report a request."""
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for _ in range(rounds):
         for name, (server, app) in names.items():
@@ -93,7 +69,7 @@ def compare(
         print(f"  {name:40} {gains}", flush=True)
         per_core = [f"{core:,.0f}", f"{core / first.per_core:.1f}"]
         lines.append([f"{name}; {title}", f"{rate:,.0f}", f"{rate / first.rate:.1f}", *per_core, f"{p99:.1f}"])
-    return medians[RUN].per_core / first.per_core, lines
+    return lines
 
 
 def main() -> None:
@@ -103,23 +79,21 @@ def main() -> None:
     add_option(parser)
     options = parser.parse_args()
     rounds: int = options.rounds
-    folding()
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
         sys.exit(1 if options.tables else 0)
     here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
-    gain, lines = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
+    lines = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
     if why_not("cc"):
         print("no slow disk without a C compiler")
     else:
         slow = {name: SERVERS[name] for name in (BASELINE, RUN)}
         with slow_disk() as before:
-            lines += compare("the same, every fsync 2 ms slower", slow, rounds, before)[1]
+            lines += compare("the same, every fsync 2 ms slower", slow, rounds, before)
     many = [measure("waitress", None, TOML, (BITS, rows(BITS, 1000, 0))) for _ in range(rounds)]
     rate, core, p99 = map(statistics.median, zip(*many, strict=True))
     many_told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
     print(f"1,000 reports of 128 bits a request: {many_told}")
-    print(json.dumps({"gain_per_core": round(gain, 2)}))
     lines.append(
         [
             "dither-server run; 1,000 reports of 128 bits a request",

@@ -32,9 +32,7 @@ from benchmarks.ingest_speed import BITS, THEME, TOML, rows
 from dither_server.store import Store
 from dither_shared import Metric
 from dither_shared.metrics.period import utc_today
-from dither_spool import ids
 from dither_spool.blobs import Folder
-from dither_spool.bucket import fold_bucket
 from dither_spool.layout import claim
 from dither_spool.records import Records, number_of
 from dither_spool.segment import SEGMENTS, Segment, write_segment
@@ -52,7 +50,6 @@ FOLDED = (
 JOURNAL, RECORD, REPEATED = 1 << 26, 29, 10
 """Bytes of a full journal, those of a record beside its rows, and every how many of them came before."""
 
-DAYS = 45
 ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
 
 
@@ -76,8 +73,8 @@ def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def collecting(rounds: int) -> tuple[float, tables.Table]:
-    """Print and return how collectors fare with one report a request, and what a spool gains per core over SQLite."""
+def collecting(rounds: int) -> tables.Table:
+    """Print and return how collectors fare with one report a request."""
     with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
         runs: dict[str, list[Run]] = {name: [] for name in some}
         for _ in range(rounds):
@@ -92,7 +89,7 @@ def collecting(rounds: int) -> tuple[float, tables.Table]:
         print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
         table.append([name, *row])
     print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, table)
+    return tables.Table("spool", COLLECTED, table)
 
 
 def _segments(place: Folder) -> tuple[int, int]:
@@ -151,8 +148,8 @@ def fold(spool: Path, folder: Path) -> Fold:
     return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, report)
 
 
-def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
-    """Print and return the cost of folding ``count`` batches of one report each, and the batches per second of CPU."""
+def folding(metric: Metric, count: int) -> list[str]:
+    """Print and return the cost of folding ``count`` batches of one report each."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
         folder, place = Path(name), Folder(Path(name, "spool"))
         with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
@@ -175,27 +172,7 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
     print(f"  remembered     {remembered / took.report['batches']:9.1f} bytes an id", flush=True)
     costs = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{remembered / took.report['batches']:.1f}"]
     width = f"{metric.mechanism.row_bytes}"
-    return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *costs]
-
-
-def remembering(of_day: int, batches_each: int) -> None:
-    """Print the cost of looking a bucket's batches up among the ids of 45 days with ``of_day`` ids each."""
-    random = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
-        place = Folder(Path(name))
-        for day in range(DAYS):
-            keys = np.sort(np.frombuffer(random.bytes(16 * of_day), "S16"))
-            ids.add(place, 0, "0" * 32, np.frombuffer(keys.tobytes(), np.uint8).reshape(-1, 16), day)
-        records = Records.by_id(*batches(THEME, 0, batches_each))
-        mechanisms = {bytes.fromhex(THEME.version): THEME.mechanism}
-        times = []
-        for known in (iter(()), ids.read(place, 0)):  # nothing is read before it is asked for
-            start = time.process_time()
-            fold_bucket([records], known, mechanisms)
-            times.append(time.process_time() - start)
-    known_ids = DAYS * of_day
-    rate = known_ids / (times[1] - times[0]) / 1e6
-    print(f"{batches_each:,} batches looked up among {known_ids:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
+    return [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *costs]
 
 
 def main() -> None:
@@ -205,24 +182,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     tables.add_option(parser)
     options = parser.parse_args()
-    counts, figures, written = [int(count) for count in options.counts], {}, []
+    written = []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
         if options.tables:
             sys.exit(1)
     else:
-        gain, table = collecting(options.rounds)
-        figures["gain_per_core"] = round(gain, 2)
-        written.append(table)
-    folds = []
-    for count in counts:
-        rate, row = folding(THEME, count)
-        figures[f"folded_{count}"] = round(rate)
-        folds.append(row)
-    folds.append(folding(BITS, min(counts))[1])
-    for each in (200_000, 8_000):
-        remembering(200_000, each)
-    print(json.dumps(figures))
+        written.append(collecting(options.rounds))
+    counts = [int(count) for count in options.counts]
+    folds = [*(folding(THEME, count) for count in counts), folding(BITS, min(counts))]
     tables.write(options.tables, *written, tables.Table("fold", FOLDED, folds, words=0))
 
 

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed, replay, several, opening, relay, reads, pipelines, resets, hoards, frames.
+costs, fuzz, spool, fold, sealed, replay, several, opening, relay, pipelines, resets, hoards, frames.
 """
 
 import argparse
@@ -26,14 +26,11 @@ from torture.fuzz import fuzz
 from torture.hostile_peers import SERVERS, grown, hoards, lines_of_resets, misread, running, waits
 from torture.kill import kill_cycles
 from torture.opening import ATTACKS, flooded
-from torture.power import can_record, power_cuts
-from torture.reads import DISCOVERY, greedy_readers
-from torture.relay_power import relay_power_cuts
+from torture.power import can_record, power_cuts, relay_power_cuts, spool_power_cuts
 from torture.replay import replayed
 from torture.sealed import sealed_rounds
 from torture.several import several
 from torture.slow import raise_files, slow_clients
-from torture.spool_power import spool_power_cuts
 from torture.trouble import can_fill, full_disk, full_relay, locked
 
 
@@ -177,21 +174,6 @@ def opening(folder: Path, share: float) -> str:
     return f"12,000 rows of a relay beside six connections with as many ({'; '.join(delays)} at most)"
 
 
-def reads(folder: Path, share: float) -> str:
-    days = max(10, int(366 * share))
-    seen = greedy_readers(folder, days)
-    took = ", ".join(
-        f"{path} {1000 * seen.first[path]:.0f} and {1000 * seen.again[path]:.0f} ms" for path in seen.first
-    )
-    small = sorted(seen.small)
-    assert seen.statuses == {200}, seen.statuses
-    assert small[-1] < 1.0, small[-1]
-    assert seen.first[DISCOVERY] < 2.0, took
-    assert max(seen.again.values()) < 0.05, took
-    beside = f"{len(small)} small estimates beside four greedy readers, longest {1000 * small[-1]:.0f} ms"
-    return f"{days} days, first and again: {took}; {beside}, median {1000 * small[len(small) // 2]:.0f} ms"
-
-
 def pipeline(folder: Path, share: float) -> str:
     figures, late = [], False
     for name in SERVERS:
@@ -251,7 +233,6 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "several": several_relays,
     "opening": opening,
     "relay": relay,
-    "reads": reads,
     "pipelines": pipeline,
     "resets": reset,
     "hoards": hoard,
