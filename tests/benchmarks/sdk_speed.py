@@ -9,13 +9,17 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where the tests' own modules are found, as under pytest
 
 from benchmarks import tables
 from benchmarks.environments import Unavailable, prepare, version_of
-from benchmarks.sdks.measures import Bench
+from benchmarks.sdks.measures import Bench, Numbers
 from benchmarks.sdks.tables import HEAD, Findings, rows, targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CHECKOUT = Path(__file__).parents[2]
 _WANTED = {
@@ -49,7 +53,7 @@ def _measure(pythons: dict[str, Path], *, quick: bool) -> Findings:
     findings: Findings = {library: {} for library in pythons}
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(pythons, Path(scratch))
-        questions = {
+        questions: dict[str, tuple[int, Callable[[str], Numbers]]] = {
             "startup": (50, bench.startup),
             "memory": (5, bench.memory),
             "latency": (5, bench.latency),
