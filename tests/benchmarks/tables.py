@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,16 @@ class Part(NamedTuple):
     surveys: int
     words: int = 1
 
+    def rows(self, surveys: int | None = None, only: Sequence[str] | None = None) -> Iterator[Sequence[str]]:
+        """Yield the rows of all cells, or of those that begin with a name of ``only``; print each once it is there."""
+        widths = [max(len(word), 10) for word in self.head]
+        print(*map(str.ljust, self.head, widths), sep="  ")
+        for cell in self.cells:
+            if only is None or {*map(str, cell[:1])} & {*only}:
+                for row in self.measure(*cell, surveys or self.surveys):
+                    print(*map(str.ljust, row, widths), sep="  ", flush=True)
+                    yield row
+
 
 def run(about: str | None, **parts: Part) -> None:
     """Measure the parts of a benchmark, or those asked for; print each row once it is there, and write the tables."""
@@ -58,17 +68,9 @@ def run(about: str | None, **parts: Part) -> None:
     parser.add_argument("--part", action="append", choices=parts, help="measure this part; all if none is named")
     parser.add_argument("--only", action="append", metavar="NAME", help="measure only cells that begin with NAME")
     add_option(parser)
-    options, tables = parser.parse_args(), []
-    for name in options.part or parts:
-        part, rows = parts[name], list[Sequence[str]]()
-        widths = [max(len(word), 10) for word in part.head]
-        print(*map(str.ljust, part.head, widths), sep="  ")
-        for cell in part.cells:
-            if options.only is None or {*map(str, cell[:1])} & {*options.only}:
-                for row in part.measure(*cell, options.surveys or part.surveys):
-                    print(*map(str.ljust, row, widths), sep="  ", flush=True)
-                    rows.append(row)
-        tables.append(Table(part.table, part.head, rows, part.words))
+    options = parser.parse_args()
+    some = [parts[name] for name in options.part or parts]
+    tables = [Table(one.table, one.head, [*one.rows(options.surveys, options.only)], one.words) for one in some]
     write(options.tables, *tables)
 
 
