@@ -10,7 +10,6 @@ process.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import psycopg
 
-from benchmarks.ingest.load import CONNECTIONS, Behind, Run, measure, why_not
+from benchmarks.ingest.load import HEAD, Behind, compare, measure, why_not
 from benchmarks.ingest_speed import BITS, THEME, TOML, rows
 from dither_server.store import Store
 from dither_shared import Metric
@@ -41,7 +41,6 @@ from server.postgresql import server
 
 from . import tables
 
-COLLECTED = ("one report a request, on", "requests/s", "times SQLite", "per core", "times SQLite", "p99 ms")
 FOLDED = (
     *("reports", "bytes a row", "bytes in a segment", "reports/s of CPU", "s of CPU", "s of wall", "most memory, MB"),
     "bytes an id",
@@ -50,14 +49,12 @@ FOLDED = (
 JOURNAL, RECORD, REPEATED = 1 << 26, 29, 10
 """Bytes of a full journal, those of a record beside its rows, and every how many of them came before."""
 
-ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
-
 
 @contextmanager
 def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
     """Yield the backends of collectors: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
     spooling = {"DITHER_SPOOL": f"{folder}/spool", "DITHER_DB": f"sqlite:///{folder}/counts.db"}
-    found = {ON_SPOOL: Behind(spooling), ON_SQLITE: Behind()}
+    found = {"SQLite": Behind(), "a spool": Behind(spooling)}
     with server() as url:
         if url is None:
             yield found
@@ -68,28 +65,22 @@ def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
             stat = Path(f"/proc/{connection.info.backend_pid}/stat")  # of another machine's server there is none
             parent = int(stat.read_text().rpartition(")")[2].split()[1]) if stat.exists() else -1
             try:
-                yield {**found, ON_POSTGRESQL: Behind({"DITHER_DB": f"{url}/{name}"}, parent)}
+                yield {**found, "PostgreSQL": Behind({"DITHER_DB": f"{url}/{name}"}, parent)}
             finally:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 def collecting(rounds: int) -> tables.Table:
     """Print and return how collectors fare with one report a request."""
+    reports = (THEME, rows(THEME, 1, 0))
     with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
-        runs: dict[str, list[Run]] = {name: [] for name in some}
-        for _ in range(rounds):
-            for name, behind in some.items():
-                runs[name].append(measure("waitress", None, TOML, (THEME, rows(THEME, 1, 0)), behind=behind))
-        medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
+        servers = {
+            name: partial(measure, "waitress", None, TOML, reports, behind=behind) for name, behind in some.items()
+        }
+        table = compare(servers, rounds)
         size, count = _segments(Folder(Path(folder, "spool")))
-    print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
-    first, table = medians[ON_SQLITE], []
-    for name, (rate, core, p99) in medians.items():
-        row = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}", f"{p99:.1f}"]
-        print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
-        table.append([name, *row])
-    print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return tables.Table("spool", COLLECTED, table)
+    print(f"in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
+    return tables.Table("spool", ("one report a request, on", *HEAD), table)
 
 
 def _segments(place: Folder) -> tuple[int, int]:

@@ -5,11 +5,12 @@ import os
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -85,6 +86,24 @@ def measure(
             found = load(address, "report.lua", rest, seconds=seconds)
             used = _cpu_seconds(session, behind.parent) - used
     return Run(found["requests"] / found["seconds"], found["requests"] / used, found["p99"])
+
+
+HEAD = ("requests/s", "times the first", "per core", "times the first", "p99 ms")
+
+
+def compare(servers: Mapping[str, Callable[[], Run]], rounds: int) -> list[list[str]]:
+    """Print and return rows of the medians of each server's runs, which alternate, as ``HEAD`` has them."""
+    runs: dict[str, list[Run]] = {name: [] for name in servers}
+    for _ in range(rounds):
+        for name, measured in servers.items():
+            runs[name].append(measured())
+    medians = {name: Run(*map(statistics.median, zip(*some, strict=True))) for name, some in runs.items()}
+    first, rows = next(iter(medians.values())), []
+    for name, (rate, core, p99) in medians.items():
+        speed = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}"]
+        rows.append([name, *speed, f"{p99:.1f}"])
+        print(*rows[-1], sep="  ", flush=True)
+    return rows
 
 
 def _command(server: str, app: str | None, port: int) -> list[str]:
