@@ -49,7 +49,6 @@ bench-accuracy: .venv/installed
 bench-strings: .venv/installed
 	$(MEASURE).decoders $(TABLES)
 	$(MEASURE).strings $(TABLES)
-	$(MEASURE).string_peers --runs 4 $(TABLES)
 
 bench-coverage: .venv/installed
 	$(MEASURE).coverage $(TABLES)

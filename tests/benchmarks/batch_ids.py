@@ -1,19 +1,16 @@
-"""Measure the cost of batch ids for the commit of an upload: ``python -m tests.benchmarks.batch_ids [IDS ...]``.
+"""Measure the cost of batch ids for the commit of an upload: ``python -m tests.benchmarks.batch_ids``.
 
-By default, none and 10 million.
-
-The database holds the given number of ids. The CPU time of ``Store.commit`` per upload is measured in groups of 64, as
+The database holds no ids, or 10 million. The CPU time of ``Store.commit`` per upload is measured in groups of 64, as
 the committer calls it; first alone, then while ids of the oldest day are deleted, a slice after each commit. Commits do
 not wait for the disk here, and each figure is the best of three runs of 70,400 uploads each.
 """
 
-import argparse
 import os
 import resource
 import sqlite3
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -25,7 +22,7 @@ import sqlalchemy
 from dither_server.store import Store, Upload
 from dither_shared import Metric, parse_metrics
 
-from .tables import Table, add_option, write
+from .tables import Part, run
 
 HEAD = ("ids", "MB", "forgetting", "µs an upload", "p99 ms", "longest ms", "RSS MB")
 GROUP, DAYS = 64, 45
@@ -79,36 +76,24 @@ def _hurry(connection: Any, record: Any, _proxy: object) -> None:
         connection.execute("PRAGMA synchronous=NORMAL").close()
 
 
-def _line(row: Sequence[str]) -> str:
-    return "  ".join(map(format, row, (">12", ">6", "10", ">12", ">7", ">10", ">6")))
-
-
-def main() -> None:
-    """Print a line for each number of ids."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("counts", metavar="IDS", type=float, nargs="*", default=[0, 1e7])
-    add_option(parser)
-    options, found = parser.parse_args(), []
-    sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkout", _hurry)  # after the store has set its own connections up
-    print(_line(HEAD))
-    for count in map(int, options.counts):
-        with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as folder:
-            path = Path(folder, "dither.db")
-            url = f"sqlite:///{path}"
-            with closing(Store(url)) as store:
-                store.register([THEME])
-            fill(path, count)
-            with closing(Store(url)) as store:
-                measure(store, 1100, forgetting=False)  # so that its pages are in the cache of the system
-                for forgetting in (False, True):
-                    runs = [measure(store, 1100, forgetting) for _ in range(3)]
-                    processor, longest, p99 = (min(run[place] for run in runs) for place in range(3))
-                    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                    parameters = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
-                    found.append([*parameters, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
-                    print(_line(found[-1]), flush=True)
-    write(options.tables, Table("batch-ids", HEAD, found, words=0))
+def measured(count: int, runs: int) -> Iterator[list[str]]:
+    """Yield the rows of a number of ids: alone, and while ids are deleted."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as folder:
+        path = Path(folder, "dither.db")
+        url = f"sqlite:///{path}"
+        with closing(Store(url)) as store:
+            store.register([THEME])
+        fill(path, count)
+        sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkout", _hurry)  # after the store has set up its connections
+        with closing(Store(url)) as store:
+            measure(store, 1100, forgetting=False)  # so that its pages are in the cache of the system
+            for forgetting in (False, True):
+                found = [measure(store, 1100, forgetting) for _ in range(runs)]
+                processor, longest, p99 = (min(run[place] for run in found) for place in range(3))
+                used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+                parameters = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
+                yield [*parameters, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"]
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, ids=Part("batch-ids", HEAD, [(0,), (10_000_000,)], measured, 3, words=0))

@@ -5,8 +5,6 @@ Each line gives a CPU time and its ratio to a baseline measured in the same run.
 
 import argparse
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -51,16 +49,6 @@ def microseconds(call: Callable[[], object], calls: int = 5_000, rounds: int = 7
             call()
         best = min(best, time.process_time() - start)
     return best / calls * 1e6
-
-
-def startup_milliseconds(code: str, rounds: int = 15) -> float:
-    """Return the least wall time of a fresh interpreter that runs ``code``, in milliseconds."""
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3
 
 
 def bit_by_bit(bits: int) -> int:
@@ -157,22 +145,12 @@ def tally_of_nobody(mechanism: Mechanism, users: int, rng: np.random.Generator) 
     )
 
 
-def importing() -> None:
-    """Print what embedding the client adds to the start of a program."""
-    bare = startup_milliseconds("pass")
-    print(f"python -c pass                                 {bare:8.1f} ms")
-    for code in ("import dither", "import dither; dither.Client"):
-        took = startup_milliseconds(code)
-        print(f"{code:46} {took:8.1f} ms   {took - bare:.1f} ms more")
-
-
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_option(parser)
     folder = parser.parse_args().tables
     tables = [drawing(), drawing_at_scale(), estimating()]
-    importing()
     write(folder, *tables)
 
 

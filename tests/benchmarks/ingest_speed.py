@@ -6,11 +6,9 @@ its rounds: other load on the machine is shared by all. Granian is measured, too
 """
 
 import argparse
-import json
-import statistics
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,9 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from benchmarks.ingest.load import CONNECTIONS, Run, measure, slow_disk, why_not
-from dither_server.tally.tally import Tally
-from dither_shared import Metric, SymmetricUnary, parse_metrics
+from benchmarks.ingest.load import CONNECTIONS, HEAD, Run, compare, measure, slow_disk, why_not
+from dither_shared import Metric, parse_metrics
 
 from .tables import Table, add_option, write
 
@@ -56,44 +53,10 @@ def rows(metric: Metric, count: int, seed: int) -> bytes:
     return bytes(wide) if metric is BITS else bytes(wide % metric.mechanism.cells)
 
 
-def folding() -> None:
-    """Print what folding costs beside numpy's own way."""
-    mechanism = SymmetricUnary.calibrate(128, 1.0)
-    table = np.random.default_rng(0).integers(0, 256, size=(100_000, 16), dtype=np.uint8)
-    block = table.tobytes()
-    times = []
-    for fold in (lambda: np.unpackbits(table, axis=1).sum(axis=0), lambda: Tally.fold(mechanism, block)):
-        best = float("inf")
-        for _ in range(15):
-            start = time.process_time()
-            fold()
-            best = min(best, time.process_time() - start)
-        times.append(best)
-    print("folding blocks of 100,000 reports of 128 bits, million reports/s per core")
-    print(f"  np.unpackbits(...).sum()       {0.1 / times[0]:8.1f}")
-    print(f"  Tally.fold                     {0.1 / times[1]:8.1f}   {times[0] / times[1]:.1f} times")
-
-
-def compare(
-    title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: Sequence[str] = ()
-) -> tuple[float, list[list[str]]]:
-    """Print how servers fare with one report a request.
-
-    Returns what ``dither-server run`` gains per core, and rows for the documentation.
-    """
-    runs: dict[str, list[Run]] = {name: [] for name in names}
-    for _ in range(rounds):
-        for name, (server, app) in names.items():
-            runs[name].append(measure(server, app, TOML, (THEME, rows(THEME, 1, 0)), before=before))
-    medians = {name: Run(*map(statistics.median, zip(*some, strict=True))) for name, some in runs.items()}
-    first, lines = medians[BASELINE], []
-    print(f"{title:44} requests/s          per core        p99 ms")
-    for name, (rate, core, p99) in medians.items():
-        gains = f"{rate:9,.0f} {rate / first.rate:5.1f}x {core:9,.0f} {core / first.per_core:5.1f}x {p99:9.1f}"
-        print(f"  {name:40} {gains}", flush=True)
-        per_core = [f"{core:,.0f}", f"{core / first.per_core:.1f}"]
-        lines.append([f"{name}; {title}", f"{rate:,.0f}", f"{rate / first.rate:.1f}", *per_core, f"{p99:.1f}"])
-    return medians[RUN].per_core / first.per_core, lines
+def servers(names: Iterable[str], title: str, before: Sequence[str] = ()) -> dict[str, Callable[[], Run]]:
+    """Return the measures of some servers, by name, with one report a request."""
+    reports = (THEME, rows(THEME, 1, 0))
+    return {f"{name}; {title}": partial(measure, *SERVERS[name], TOML, reports, before=before) for name in names}
 
 
 def main() -> None:
@@ -102,38 +65,18 @@ def main() -> None:
     parser.add_argument("rounds", type=int, nargs="?", default=3)
     add_option(parser)
     options = parser.parse_args()
-    rounds: int = options.rounds
-    folding()
-    if missing := why_not("wrk"):
-        print(f"no load without wrk: {missing}")
-        sys.exit(1 if options.tables else 0)
-    here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
-    gain, lines = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
-    if why_not("cc"):
-        print("no slow disk without a C compiler")
-    else:
-        slow = {name: SERVERS[name] for name in (BASELINE, RUN)}
-        with slow_disk() as before:
-            lines += compare("the same, every fsync 2 ms slower", slow, rounds, before)[1]
-    many = [measure("waitress", None, TOML, (BITS, rows(BITS, 1000, 0))) for _ in range(rounds)]
-    rate, core, p99 = map(statistics.median, zip(*many, strict=True))
-    many_told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
-    print(f"1,000 reports of 128 bits a request: {many_told}")
-    print(json.dumps({"gain_per_core": round(gain, 2)}))
-    lines.append(
-        [
-            "dither-server run; 1,000 reports of 128 bits a request",
-            f"{rate:,.0f}",
-            "",
-            f"{core:,.0f}",
-            "",
-            f"{p99:.1f}",
-        ]
-    )
-    if options.tables and any(row[1] == "0" for row in lines):
-        sys.exit("no table is written, for a server answered nothing")
-    head = ("server", "requests/s", "times the first", "per core", "times the first", "p99 ms")
-    write(options.tables, Table("ingest", head, lines))
+    if missing := why_not("wrk", "cc"):
+        sys.exit(f"no load without wrk, and no slow disk without a C compiler: {missing}")
+    here = [name for name, which in SERVERS.items() if find_spec(which[0])]
+    lines = compare(servers(here, f"one report a request, {CONNECTIONS} connections"), options.rounds)
+    with slow_disk() as before:
+        lines += compare(servers((BASELINE, RUN), "the same, every fsync 2 ms slower", before), options.rounds)
+    many = partial(measure, "waitress", None, TOML, (BITS, rows(BITS, 1000, 0)))
+    ((name, rate, _, core, _, p99),) = compare({f"{RUN}; 1,000 reports of 128 bits a request": many}, options.rounds)
+    lines.append([name, rate, "", core, "", p99])
+    if any(row[1] == "0" for row in lines):
+        sys.exit("no table is written, because a server answered nothing")
+    write(options.tables, Table("ingest", ("server", *HEAD), lines))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ point); seven quantiles together and the worst one. Then come the median width o
 ten-thousandths of the range.
 """
 
-import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -24,9 +23,7 @@ from dither_server.estimation.numeric.law import maximum_likelihood
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.tally.tally import Tally
 
-from .tables import Table, add_option, write
-
-__all__ = ["POPULATIONS", "dithered", "draw", "mean_in", "population", "quantiles_in", "run"]
+from . import tables
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -34,11 +31,10 @@ Counts = NDArray[np.int64]
 EPSILONS, SIZES, PHASES, RUNS, CURVES, SEED = (0.5, 1.0, 2.0, 4.0), (10_000, 100_000, 1_000_000), 64, 200, 20, 20261122
 POPULATIONS = ("startup-log", "startup", "age", "hours", "zeros", "years")
 
-TOLD = (
+HEAD = (
     *("population", "ε", "reports", "mean", "mean, by noise", "share below", "the worst", "quantiles", "the worst"),
     *("width of p50", "width of p95", "curve's distance"),
 )
-"""The heads of the documentation's table."""
 
 _HOURS = {0: 0.04, 4: 0.1, 6: 0.06, 8: 0.46, 10: 0.1, 12: 0.12, 16: 0.06, 24: 0.06}
 
@@ -96,13 +92,8 @@ def mean_in(shares: Floats) -> float:
     return float(np.arange(len(shares)) @ shares / shares.sum() / (len(shares) - 1))
 
 
-def quantiles_in(shares: Floats) -> list[int]:
-    """Return the points of the quantiles of a population."""
-    return [int(np.searchsorted(np.cumsum(shares), share)) for share in QUANTILES]
-
-
 class Run(NamedTuple):
-    """Whether the intervals of a run contained the truth, and their widths."""
+    """Whether the intervals of a run contained the truth, their widths, and the distance of the curve."""
 
     mean: bool
     noise: bool
@@ -123,58 +114,33 @@ def run(law: Dithered, shares: Floats, reports: int, rng: np.random.Generator, *
         found = maximum_likelihood(law, law.cell_shares(tally), reports).curve
         distance = float(np.abs(np.cumsum(found - shares)).sum() / (law.points - 1))
     quantiles = quantiles_of(cuts, found)
+    points = [int(np.searchsorted(np.cumsum(shares), share)) for share in QUANTILES]
     return Run(
         mean.low <= mean_in(shares) <= mean.high,
         mean.noise_low <= mean_in(people / reports) <= mean.noise_high,
         ((cuts.low <= below + 1e-12) & (below <= cuts.high + 1e-12))[1:-1],
-        [one.low <= true <= one.high for one, true in zip(quantiles, quantiles_in(shares), strict=True)],
+        [one.low <= true <= one.high for one, true in zip(quantiles, points, strict=True)],
         [(quantiles[place].high - quantiles[place].low) / (law.points - 1) for place in (2, 5)],
         distance,
     )
 
 
-def cells(name: str, epsilon: float, reports: int, runs: int) -> list[str]:
-    """Return the cells of a population, privacy loss and number of reports."""
+def measured(name: str, epsilon: float, reports: int, runs: int) -> Iterator[list[str]]:
+    """Yield the row of a population, privacy loss and number of reports."""
     rng = np.random.default_rng([SEED, reports, int(epsilon * 10), *name.encode()])
     law = dithered(epsilon)
     shares = population(name, law.points)
     found = [run(law, shares, reports, rng, curve=number < CURVES) for number in range(runs)]
-    cuts = np.mean([survey.cuts for survey in found], axis=0)
-    quantiles = np.mean([survey.quantiles for survey in found], axis=0)
-    widths = np.median([survey.widths for survey in found], axis=0)
-    held = [
-        np.mean([survey.mean for survey in found]),
-        np.mean([survey.noise for survey in found]),
-        cuts.mean(),
-        cuts.min(),
-    ]
-    held += [quantiles.mean(), quantiles.min()]
-    distance = np.nanmean([survey.distance for survey in found])
-    numbers = [f"{100 * share:.1f}" for share in [*held, *widths]]
-    return [name, f"{epsilon}", f"{reports:,}", *numbers, f"{1e4 * distance:.1f}"]
+    mean, noise, cuts, quantiles = (
+        np.mean([getattr(one, field) for one in found], axis=0) for field in ("mean", "noise", "cuts", "quantiles")
+    )
+    widths = np.median([one.widths for one in found], axis=0)
+    numbers = (mean, noise, cuts.mean(), cuts.min(), quantiles.mean(), quantiles.min(), *widths)
+    distance = np.nanmean([one.distance for one in found])
+    yield [name, f"{epsilon}", f"{reports:,}", *(f"{100 * share:.1f}" for share in numbers), f"{1e4 * distance:.1f}"]
 
 
-def line(row: Sequence[str]) -> str:
-    """Return the line of a row."""
-    return f"{row[0]:12}{row[1]:>5}{row[2]:>10}" + "".join(f"{cell:>8}" for cell in row[3:])
-
-
-def main() -> None:
-    """Print the table, a line as soon as it is measured."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    add_option(parser)
-    options = parser.parse_args()
-    heads = ("population", "eps", "reports", "mean", "noise", "cuts", "worst", "quants", "worst", "w50", "w95", "W1e4")
-    print(line(heads))
-    rows: list[Sequence[str]] = []
-    for epsilon in EPSILONS:
-        for reports in SIZES:
-            for name in POPULATIONS:
-                rows.append(cells(name, epsilon, reports, options.runs))
-                print(line(rows[-1]), flush=True)
-    write(options.tables, Table("numeric-coverage", TOLD, rows))
-
+CELLS = [(name, epsilon, reports) for epsilon in EPSILONS for reports in SIZES for name in POPULATIONS]
 
 if __name__ == "__main__":
-    main()
+    tables.run(__doc__, numbers=tables.Part("numeric-coverage", HEAD, CELLS, measured, RUNS))

@@ -9,7 +9,7 @@ of the column, how many runs contained each, and the median widths in percent of
 """
 
 import argparse
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Population, read_column
 
-__all__ = ["MADE_UP", "REPORTS", "STATISTICS", "Column", "estimated", "metric_of", "run", "truth"]
+from .tables import Part
 
 Floats = NDArray[np.float64]
 
@@ -97,22 +97,21 @@ def read(path: Path, name: str, low: float, high: float) -> Column:
     return Column(np.array([float(label) for label in held.labels]), held.shares, low, high)
 
 
-def line(name: str, column: Column, epsilon: float, reports: int, seeds: int) -> str:
-    """Return the line of a column and a privacy loss."""
+def measured(name: str, column: Column, epsilon: float, reports: int, runs: int) -> Iterator[list[str]]:
+    """Yield the row of a column and a privacy loss."""
     metric, true = metric_of(column, epsilon), truth(column)
-    ends = np.array([run(metric, column, reports, seed) for seed in range(seeds)])
+    ends = np.array([run(metric, column, reports, seed) for seed in range(runs)])
     held = ((ends[:, :, 0] <= true) & (true <= ends[:, :, 1])).sum(axis=0)
     widths = 100 * np.median(ends[:, :, 1] - ends[:, :, 0], axis=0) / (column.high - column.low)
-    return (
-        f"{name:16}{epsilon:>5g}{reports:>10,}{seeds:>7}"
-        + "".join(f"{number:>8.2f}" for number in true)
-        + "".join(f"{count:>7}" for count in held)
-        + "".join(f"{width:>7.1f}" for width in widths)
-    )
+    numbers = (*(f"{number:.2f}" for number in true), *map(str, held), *(f"{width:.1f}" for width in widths))
+    yield [name, f"{epsilon:g}", f"{reports:,}", str(runs), *numbers]
+
+
+HEAD = ("column", "ε", "reports", "runs", *STATISTICS, *("held" for _ in STATISTICS), *("width" for _ in STATISTICS))
 
 
 def main() -> None:
-    """Print the table, a line as soon as it is measured."""
+    """Print the rows of a column of a file, or of made-up people."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--input", type=Path, help="CSV file; without it people are made up")
     parser.add_argument("--column", default="age")
@@ -124,13 +123,8 @@ def main() -> None:
     columns = MADE_UP
     if options.input is not None:
         columns = {options.column: read(options.input, options.column, options.low, options.high)}
-    heads = "".join(f"{name:>8}" for name in STATISTICS)
-    heads += "".join(f"{'held':>7}" for _ in STATISTICS) + "".join(f"{'width':>7}" for _ in STATISTICS)
-    print(f"{'column':16}{'eps':>5}{'reports':>10}{'seeds':>7}{heads}")
-    for name, column in columns.items():
-        for epsilon in EPSILONS:
-            print(line(name, column, epsilon, options.reports, options.seeds))
-            sys.stdout.flush()
+    cells = [(name, column, epsilon, options.reports) for name, column in columns.items() for epsilon in EPSILONS]
+    list(Part("", HEAD, cells, measured, SEEDS).rows(options.seeds))
 
 
 if __name__ == "__main__":

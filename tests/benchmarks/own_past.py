@@ -7,9 +7,8 @@ fleets are drawn (``survey``), and those from the noise alone the values of the 
 should be the number of devices in use in the period and before it. For shares of one question the mean is shown.
 """
 
-import argparse
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -25,9 +24,7 @@ from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 
-from .tables import Table, add_option, write
-
-__all__ = ["METRICS", "Fleet", "Found", "containers", "counted", "retention_of", "survey", "truths"]
+from .tables import Part, run
 
 DEVICES, WEEKS, SURVEYS, SEED = 20_000, 26, 1_000, 20261128
 EPSILON = 2.0
@@ -231,46 +228,25 @@ def counted(fleet: Fleet) -> dict[str, tuple[int, int]]:
     return found
 
 
-def containers(rng: np.random.Generator) -> list[list[str]]:
-    """Return the weekly active devices of 2,000 devices, alone and among 198,000 containers that run 1 to 3 days."""
-    fleet, days = Fleet.drawn(rng, PEOPLE), np.arange(7 * WEEKS)
-    others = 99 * PEOPLE
-    first, length = rng.integers(0, 7 * WEEKS, others), rng.integers(1, 4, others)
-    there = (days >= first[:, np.newaxis]) & (days < (first + length)[:, np.newaxis])
-    rows = []
-    for name, kept in (("answered by the app", False), ("`of`", True)):
-        for after in (0, 7):
-            alone, more = (_weekly(some, kept, after) for some in (fleet.days, there))
-            title = f'{name}, `after = "{after} days"`' if after else name
-            rows.append([title, f"{alone:,}", f"{alone + more:,}", f"{100 * more / alone:,.1f}%"])
-    return rows
+def measured(surveys: int) -> Iterator[list[str]]:
+    """Yield how often the intervals of each question hold, and that counts of devices are exact."""
+    rng, held = np.random.default_rng(SEED), defaultdict[str, list[Found]](list)
+    truth = truths(rng)
+    for _ in range(surveys):
+        for name, found in survey(rng, truth).items():
+            held[name.partition(":")[0]].append(found)
+    rows = [[name, *(f"{100 * share:.1f}" for share in np.array(found).mean(axis=0))] for name, found in held.items()]
+    exact = [counted(Fleet.drawn(rng)) for _ in range(10)]
+    for name in exact[0]:
+        assert all(reports == devices for reports, devices in (one[name] for one in exact))
+        rows.append([f"{name} active devices", "exact", "exact"])
+    yield from sorted(rows)
 
 
-def _weekly(days: Days, kept: bool, after: int) -> int:
-    """Return the reports of the last week: of devices old enough that are in use in it and, if ``kept``, before it."""
-    old = np.arange(days.shape[1]) - days.argmax(axis=1)[:, np.newaxis] >= after
-    reported = (days & old)[:, -7:].any(axis=1)
-    return int((reported & (days & old)[:, :-7].any(axis=1) if kept else reported).sum())
+def design(values: Sequence[str], spread: int, surveys: int) -> Iterator[list[str]]:
+    """Yield how exactly week-4 retention is known of 2,000 devices that began in ``spread`` weeks.
 
-
-class Design(NamedTuple):
-    """How exactly week-4 retention is known: half of the mean width of intervals, in points."""
-
-    values: str
-    spread: int
-    noise: float
-    population: float
-
-    @property
-    def row(self) -> list[str]:
-        """Its line of the table; widths fall with the root of the number of devices."""
-        needed = [f"{-(-PEOPLE * (width / AIM) ** 2 // 100) * 100:,.0f}" for width in (self.noise, self.population)]
-        return [self.values, str(self.spread), f"{self.noise:.1f}", f"{self.population:.1f}", *needed]
-
-
-def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Generator) -> Design:
-    """Return how exactly week-4 retention is known of 2,000 devices that began in ``spread`` weeks.
-
+    That is half of the mean width of intervals, in points; widths fall with the root of the number of devices.
     Devices went on to begin in the same number a week. Without "0" among the values, the number of devices that are
     back is divided by the exact number of devices that began, which a metric counts that a device answers once.
     """
@@ -280,6 +256,7 @@ def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Gene
         f"epsilon = {EPSILON}"
     )["kept"]
     place, widths, weeks = list(values).index("4"), [], spread + max(map(int, values))
+    rng = np.random.default_rng([SEED, spread, *map(int, values)])
     for _ in range(surveys):
         fleet = Fleet.drawn(rng, PEOPLE * weeks // spread, weeks)
         row = retention_of(metric, fleet, rng, last=spread + 4)[place]
@@ -288,38 +265,22 @@ def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Gene
         else:
             share, noise = row["devices"] / PEOPLE, row["devices_error"] / PEOPLE
             widths.append((1.96 * noise, 1.96 * (noise**2 + share * (1 - share) / PEOPLE) ** 0.5))
-    noise, population = 100 * np.array(widths).mean(axis=0)
+    points = (100 * np.array(widths).mean(axis=0)).tolist()
+    needed = [f"{-(-PEOPLE * (width / AIM) ** 2 // 100) * 100:,.0f}" for width in points]
     name = ", ".join(values) + ("" if "0" in values else ", by the exact number that began")
-    return Design(name, spread, float(noise), float(population))
+    yield [name, str(spread), *(f"{width:.1f}" for width in points), *needed]
 
 
-def main() -> None:
-    """Print and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--surveys", type=int, default=SURVEYS)
-    add_option(parser)
-    options = parser.parse_args()
-    rng = np.random.default_rng(SEED)
-    truth, held = truths(rng), defaultdict[str, list[Found]](list)
-    for _ in range(options.surveys):
-        for name, found in survey(rng, truth).items():
-            held[name.partition(":")[0]].append(found)
-    rows = [[name, *(f"{100 * share:.1f}" for share in np.array(found).mean(axis=0))] for name, found in held.items()]
-    exact = [counted(Fleet.drawn(rng)) for _ in range(10)]
-    for name in exact[0]:
-        assert all(reports == devices for reports, devices in (one[name] for one in exact))
-        rows.append([f"{name} active devices", "exact", "exact"])
-    rows.sort(key=lambda row: row[0])
-    designs = [design(values, spread, 60, rng).row for values in LISTS for spread in (4, 22)]
-    tables = (
-        Table("own-past", ("question", "population", "devices of the survey"), rows),
-        Table("own-past-containers", ("definition", "devices counted", "with containers", "moved by"), containers(rng)),
-        Table("retention", ("weeks listed", "began in weeks", *_WIDTHS), designs),
-    )
-    for table in tables:
-        print(table.markdown())
-    write(options.tables, *tables)
-
+PARTS = {
+    "intervals": Part("own-past", ("question", "population", "devices of the survey"), [()], measured, SURVEYS),
+    "retention": Part(
+        "retention",
+        ("weeks listed", "began in weeks", *_WIDTHS),
+        [(values, spread) for values in LISTS for spread in (4, 22)],
+        design,
+        60,
+    ),
+}
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, **PARTS)

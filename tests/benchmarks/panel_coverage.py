@@ -6,8 +6,7 @@ those who reported (weighed by their reports), and of a number its mean, its sha
 fifth of the surveys. The last column is for intervals that take the reports for those of 30,000 different people.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import DitheredResponse, Mechanism, RandomizedResponse
 from dither_shared.mechanisms.randomized_response import symbol_chain
 
-from .tables import Table, add_option, write
+from .tables import Part, run
 
 DEVICES, DAYS, SURVEYS, SEED = 1_000, 30, 2_000, 20261124
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -117,37 +116,20 @@ def numbers_held(mechanism: DitheredResponse, habit: Habit, surveys: int) -> NDA
     return np.array([held[0] / surveys, points.mean(), points.min(), held[1] / surveys])
 
 
-def main() -> None:
-    """Print the table, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--surveys", type=int, default=SURVEYS)
-    add_option(parser)
-    options, rows = parser.parse_args(), []
-    for epsilon, permanent in EPSILONS:
-        choice = RandomizedResponse.calibrate(len(SHARES), epsilon, permanent)
-        number = DitheredResponse.calibrate(None, epsilon, permanent, resolution=8)
-        for habit in HABITS:
-            held, numbers = (
-                shares_held(choice, habit, options.surveys),
-                numbers_held(number, habit, options.surveys // 5),
-            )
-            figures = [f"{100 * one:.1f}" for one in (*held[:2], *numbers, held[2])]
-            rows.append([f"{epsilon:g}", "-" if permanent is None else f"{permanent:g}", habit.words, *figures])
-            print(*rows[-1], sep="  ", flush=True)
-    head = [
-        "ε",
-        "ε∞",
-        "people",
-        "shares",
-        "of those who reported",
-        "mean",
-        "below points",
-        "the worst",
-        "median",
-        "as of different people",
-    ]
-    write(options.tables, Table("coverage-panels", head, rows, words=3))
+def measured(epsilon: float, permanent: float | None, habit: Habit, surveys: int) -> Iterator[list[str]]:
+    """Yield the row of a privacy loss and of how people answer."""
+    choice = RandomizedResponse.calibrate(len(SHARES), epsilon, permanent)
+    number = DitheredResponse.calibrate(None, epsilon, permanent, resolution=8)
+    held, numbers = shares_held(choice, habit, surveys), numbers_held(number, habit, surveys // 5)
+    figures = [f"{100 * one:.1f}" for one in (*held[:2], *numbers, held[2])]
+    yield [f"{epsilon:g}", "-" if permanent is None else f"{permanent:g}", habit.words, *figures]
 
+
+HEAD = (
+    *("ε", "ε∞", "people", "shares", "of those who reported", "mean", "below points", "the worst", "median"),
+    "as of different people",
+)
+CELLS = [(*epsilons, habit) for epsilons in EPSILONS for habit in HABITS]
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, panels=Part("coverage-panels", HEAD, CELLS, measured, SURVEYS, words=3))

@@ -1,4 +1,4 @@
-"""Measure whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--plans N] [--surveys N]``.
+"""Measure whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--surveys N]``.
 
 A plan of a kind is drawn at random: its ε, its size, and its aim. The number of people that ``dither-sim plan`` asks
 for is drawn from a population with the planned share, their reports from the exact law, and the survey is estimated as
@@ -7,8 +7,7 @@ of strings, that the string is found. A row has the promised part of surveys, an
 the worst plan, and for all.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from dither_simulations.samplers import sample_tally
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered, set_label, spelled
 
-from .tables import Table, add_option, write
+from . import tables
 
 PLANS, SURVEYS, SEED = 20, 200, 20261124
 
@@ -223,24 +222,16 @@ def run(kind: str, plans: int, surveys: int) -> Result:
     return result
 
 
-def main() -> None:
-    """Print a row a kind."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plans", type=int, default=PLANS)
-    parser.add_argument("--surveys", type=int, default=SURVEYS)
-    parser.add_argument("--kind", action="append", choices=KINDS)
-    add_option(parser)
-    options, rows = parser.parse_args(), []
-    for kind in options.kind or KINDS:
-        result = run(kind, options.plans, options.surveys)
-        parts = [kept / options.surveys for kept in result.kept]
-        worst = min(range(options.plans), key=lambda place: parts[place] - result.promised[place])
-        numbers = (result.promised[worst], parts[worst], float(np.mean(result.promised)), float(np.mean(parts)))
-        rows.append([kind, str(options.plans), *(f"{100 * number:.1f}" for number in numbers)])
-        print("  ".join(rows[-1]), flush=True)
-    head = ["kind", "plans", "promised by the worst", "kept by the worst", "promised by all", "kept by all"]
-    write(options.tables, Table("plans", head, rows))
+def measured(kind: str, surveys: int) -> Iterator[list[str]]:
+    """Yield the row of a kind."""
+    result = run(kind, PLANS, surveys)
+    parts = [kept / surveys for kept in result.kept]
+    worst = min(range(PLANS), key=lambda place: parts[place] - result.promised[place])
+    numbers = (result.promised[worst], parts[worst], float(np.mean(result.promised)), float(np.mean(parts)))
+    yield [kind, str(PLANS), *(f"{100 * number:.1f}" for number in numbers)]
 
+
+HEAD = ("kind", "plans", "promised by the worst", "kept by the worst", "promised by all", "kept by all")
 
 if __name__ == "__main__":
-    main()
+    tables.run(__doc__, plans=tables.Part("plans", HEAD, [(kind,) for kind in KINDS], measured, SURVEYS))

@@ -6,10 +6,8 @@ that opens nothing: the time is that of the relay and of sockets.
 """
 
 import argparse
-import json
 import os
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,9 +17,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.ingest.load import load
 from dither_relay.store import RelayStore
 from relay.fake_collector import collecting
 from relay.relaying import LIMITS, LISTED, POOLS, THEME, TODAY, arrivals, rounds, rows, running, until_ready, url_of
+from torture.processes import cpu_seconds, memory_of
 
 from .tables import Table, add_option, write
 
@@ -31,20 +31,14 @@ _PAGES = ("page_count", "freelist_count", "page_size")
 
 def taken(digits: int) -> list[str]:
     """Print and return how many sealed rows of a length in base64 digits one relay takes per second."""
-    script = str(Path(__file__).with_name("ingest") / "sealed.lua")
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         with running(Path(folder), collector.url) as (url, process):
             until_ready(url)
-            command = ["wrk", "-t1", "-c64", f"-d{_SECONDS}s", "-s", script, url, "--", str(THEME), str(digits)]
-            before = _cpu_seconds(process.pid)
-            load = json.loads(
-                subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-            )
-            used = _cpu_seconds(process.pid) - before
-            peak = _peak(process.pid)
-        assert load["refused"] == 0, load
-        rate = load["requests"] / load["seconds"]
-        core, p99 = f"{load['requests'] / used:,.0f}", f"{load['p99']:.0f}"
+            before = cpu_seconds(process.pid)
+            found = load(url, "sealed.lua", str(THEME), str(digits), seconds=_SECONDS)
+            used, peak = cpu_seconds(process.pid) - before, memory_of(process.pid, "VmHWM")
+        rate = found["requests"] / found["seconds"]
+        core, p99 = f"{found['requests'] / used:,.0f}", f"{found['p99']:.0f}"
         print(f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {core} per core, p99 {p99} ms, {peak:.0f} MB")
         return [f"{digits * 3 // 4}", f"{rate:,.0f}", core, p99, f"{peak:.0f}"]
 
@@ -83,23 +77,13 @@ def _round(folder: Path, url: str, reports: int, length: int, pool: int, measure
         one.tidy()
         spent = time.perf_counter() - began, time.process_time() - cpu
         left = _used_bytes(folder / "relay.db")
-        measured.put((held, left / reports, *spent, frozen, _peak(os.getpid())))
+        measured.put((held, left / reports, *spent, frozen, memory_of(os.getpid(), "VmHWM")))
 
 
 def _used_bytes(file: Path) -> int:
     with closing(sqlite3.connect(file)) as connection:
         values = [int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in _PAGES]
     return (values[0] - values[1]) * values[2]
-
-
-def _cpu_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _peak(process: int) -> float:
-    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 TAKEN = ("bytes of a sealed row", "reports/s", "per core", "p99 ms", "most memory, MB")

@@ -10,9 +10,8 @@ half of them, by chance, without a limit), and beside it the theory. Others are 
   SVIM, Wang, Li and Jha, IEEE S&P 2018, who choose the length privately, and spend a part of the users on it).
 """
 
-import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,40 +19,26 @@ from dither_shared import PrivSet, SetResponse, SubsetSelection
 from dither_simulations.experiments.error.selections import run_set_trial
 from dither_simulations.mechanism_by_name import AUTO, named_selection
 from dither_simulations.sweeps import mean
-from dither_simulations.tables import render
 from dither_simulations.users.sets import IndependentSets, SetLaw, SetList
 
-from .tables import Table, add_option, write
-
-__all__ = ["main"]
+from .tables import Part, run
 
 CASES = ((8, None), (8, 2), (16, None), (16, 3), (64, 4), (64, 12))
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 USERS = 1_000_000
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=100)
-    add_option(parser)
-    options = parser.parse_args(arguments)
-    header = ("d", "w", "ε", "auto", "measured", "theory", "window", "privset", "eps/d", "1 bit", "pad, sample")
-    rows = [_row(size, most, epsilon, options.runs) for size, most in CASES for epsilon in EPSILONS]
-    print(render(header, rows))
-    write(options.tables, Table("selections", header, rows, words=0))
-
-
-def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, ...]:
+def measured(size: int, most: int | None, epsilon: float, runs: int) -> Iterator[list[str]]:
+    """Yield the row of a question and a privacy loss."""
     people, share = _people(size, most), 0.5 if most is None else most / size
     mechanism = named_selection(AUTO, size, most, epsilon)
     noise = [run_set_trial(mechanism, people, USERS, seed)["mse"] for seed in np.random.SeedSequence(7).spawn(runs)]
-    measured, error = mean(noise)
+    found, error = mean(noise)
     sampled = share * (1 - share)
-    noise_text = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
+    noise_text = "-" if found is None else f"{USERS * found - sampled:.3g} ± {USERS * (error or 0):.1g}"
     window = SetResponse.calibrate(size, epsilon)
     listed = None if most is None else PrivSet.calibrate(size, epsilon, at_most=most)
-    return (
+    yield [
         str(size),
         "-" if most is None else str(most),
         f"{epsilon:g}",
@@ -65,7 +50,7 @@ def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, .
         f"{_coin(epsilon / size):.3g}",
         f"{size * _coin(epsilon) + (size - 1) * sampled:.3g}",
         "-" if most is None else f"{_padded(size, most, epsilon, share):.3g}",
-    )
+    ]
 
 
 def _people(size: int, most: int | None) -> SetLaw:
@@ -88,5 +73,8 @@ def _padded(size: int, most: int, epsilon: float, share: float) -> float:
     return most**2 * (oracle + drawn * (1 - drawn)) - share * (1 - share)
 
 
+HEAD = ("d", "w", "ε", "auto", "measured", "theory", "window", "privset", "eps/d", "1 bit", "pad, sample")
+CELLS = [(*case, epsilon) for case in CASES for epsilon in EPSILONS]
+
 if __name__ == "__main__":
-    main()
+    run(__doc__, selections=Part("selections", HEAD, CELLS, measured, 100, words=0))

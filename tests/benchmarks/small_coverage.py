@@ -6,7 +6,7 @@ the population's shares of answers, items and pairs, the average number of items
 wherever an interval is stated.
 """
 
-import argparse
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from dither_shared.mechanisms.auto import choose
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population, numbered, set_label
 
-from .tables import Table, add_option, write
+from .tables import Part, run
 
 SURVEYS, SEED = 300, 20261128
 EPSILONS, REPORTS = (1.0, 4.0, 8.0), (5, 50)
@@ -78,24 +78,18 @@ def surveyed(epsilon: float, reports: int, number: int, rng: np.random.Generator
     ]
 
 
-def main() -> None:
-    """Print the table, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--surveys", type=int, default=SURVEYS)
-    add_option(parser)
-    options, rows = parser.parse_args(), []
-    for epsilon in EPSILONS:
-        for reports in REPORTS:
-            rng, held = np.random.default_rng([SEED, int(epsilon), reports]), np.zeros((2, len(KINDS)))
-            for number in range(options.surveys):
-                for kind, ends in enumerate(surveyed(epsilon, reports, number, rng)):
-                    stated = np.isfinite(ends.stated)
-                    held[:, kind] += ((ends.low <= ends.truth) & (ends.truth <= ends.high) & stated).sum(), stated.sum()
-            figures = [f"{100 * one / stated:.1f}" if stated else "-" for one, stated in held.T.tolist()]
-            rows.append([f"{epsilon:g}", str(reports), *figures])
-            print(*rows[-1], sep="  ", flush=True)
-    write(options.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
+def measured(epsilon: float, reports: int, surveys: int) -> Iterator[list[str]]:
+    """Yield how often the intervals of each kind hold, among those that are stated."""
+    rng, held = np.random.default_rng([SEED, int(epsilon), reports]), np.zeros((2, len(KINDS)))
+    for number in range(surveys):
+        for kind, ends in enumerate(surveyed(epsilon, reports, number, rng)):
+            stated = np.isfinite(ends.stated)
+            held[:, kind] += ((ends.low <= ends.truth) & (ends.truth <= ends.high) & stated).sum(), stated.sum()
+    figures = [f"{100 * one / stated:.1f}" if stated else "-" for one, stated in held.T.tolist()]
+    yield [f"{epsilon:g}", str(reports), *figures]
 
+
+CELLS = [(epsilon, reports) for epsilon in EPSILONS for reports in REPORTS]
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, small=Part("coverage-small", ["ε", "reports", *KINDS], CELLS, measured, SURVEYS, words=0))

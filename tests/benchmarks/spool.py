@@ -10,7 +10,6 @@ process.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,14 +27,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import psycopg
 
-from benchmarks.ingest.load import CONNECTIONS, Behind, Run, measure, why_not
+from benchmarks.ingest.load import HEAD, Behind, compare, measure, why_not
 from benchmarks.ingest_speed import BITS, THEME, TOML, rows
 from dither_server.store import Store
 from dither_shared import Metric
 from dither_shared.metrics.period import utc_today
-from dither_spool import ids
 from dither_spool.blobs import Folder
-from dither_spool.bucket import fold_bucket
 from dither_spool.layout import claim
 from dither_spool.records import Records, number_of
 from dither_spool.segment import SEGMENTS, Segment, write_segment
@@ -43,7 +41,6 @@ from server.postgresql import server
 
 from . import tables
 
-COLLECTED = ("one report a request, on", "requests/s", "times SQLite", "per core", "times SQLite", "p99 ms")
 FOLDED = (
     *("reports", "bytes a row", "bytes in a segment", "reports/s of CPU", "s of CPU", "s of wall", "most memory, MB"),
     "bytes an id",
@@ -52,15 +49,12 @@ FOLDED = (
 JOURNAL, RECORD, REPEATED = 1 << 26, 29, 10
 """Bytes of a full journal, those of a record beside its rows, and every how many of them came before."""
 
-DAYS = 45
-ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
-
 
 @contextmanager
 def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
     """Yield the backends of collectors: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
     spooling = {"DITHER_SPOOL": f"{folder}/spool", "DITHER_DB": f"sqlite:///{folder}/counts.db"}
-    found = {ON_SPOOL: Behind(spooling), ON_SQLITE: Behind()}
+    found = {"SQLite": Behind(), "a spool": Behind(spooling)}
     with server() as url:
         if url is None:
             yield found
@@ -71,28 +65,22 @@ def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
             stat = Path(f"/proc/{connection.info.backend_pid}/stat")  # of another machine's server there is none
             parent = int(stat.read_text().rpartition(")")[2].split()[1]) if stat.exists() else -1
             try:
-                yield {**found, ON_POSTGRESQL: Behind({"DITHER_DB": f"{url}/{name}"}, parent)}
+                yield {**found, "PostgreSQL": Behind({"DITHER_DB": f"{url}/{name}"}, parent)}
             finally:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def collecting(rounds: int) -> tuple[float, tables.Table]:
-    """Print and return how collectors fare with one report a request, and what a spool gains per core over SQLite."""
+def collecting(rounds: int) -> tables.Table:
+    """Print and return how collectors fare with one report a request."""
+    reports = (THEME, rows(THEME, 1, 0))
     with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
-        runs: dict[str, list[Run]] = {name: [] for name in some}
-        for _ in range(rounds):
-            for name, behind in some.items():
-                runs[name].append(measure("waitress", None, TOML, (THEME, rows(THEME, 1, 0)), behind=behind))
-        medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
+        servers = {
+            name: partial(measure, "waitress", None, TOML, reports, behind=behind) for name, behind in some.items()
+        }
+        table = compare(servers, rounds)
         size, count = _segments(Folder(Path(folder, "spool")))
-    print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
-    first, table = medians[ON_SQLITE], []
-    for name, (rate, core, p99) in medians.items():
-        row = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}", f"{p99:.1f}"]
-        print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
-        table.append([name, *row])
-    print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, table)
+    print(f"in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
+    return tables.Table("spool", ("one report a request, on", *HEAD), table)
 
 
 def _segments(place: Folder) -> tuple[int, int]:
@@ -151,8 +139,8 @@ def fold(spool: Path, folder: Path) -> Fold:
     return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, report)
 
 
-def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
-    """Print and return the cost of folding ``count`` batches of one report each, and the batches per second of CPU."""
+def folding(metric: Metric, count: int) -> list[str]:
+    """Print and return the cost of folding ``count`` batches of one report each."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
         folder, place = Path(name), Folder(Path(name, "spool"))
         with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
@@ -175,27 +163,7 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
     print(f"  remembered     {remembered / took.report['batches']:9.1f} bytes an id", flush=True)
     costs = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{remembered / took.report['batches']:.1f}"]
     width = f"{metric.mechanism.row_bytes}"
-    return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *costs]
-
-
-def remembering(of_day: int, batches_each: int) -> None:
-    """Print the cost of looking a bucket's batches up among the ids of 45 days with ``of_day`` ids each."""
-    random = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
-        place = Folder(Path(name))
-        for day in range(DAYS):
-            keys = np.sort(np.frombuffer(random.bytes(16 * of_day), "S16"))
-            ids.add(place, 0, "0" * 32, np.frombuffer(keys.tobytes(), np.uint8).reshape(-1, 16), day)
-        records = Records.by_id(*batches(THEME, 0, batches_each))
-        mechanisms = {bytes.fromhex(THEME.version): THEME.mechanism}
-        times = []
-        for known in (iter(()), ids.read(place, 0)):  # nothing is read before it is asked for
-            start = time.process_time()
-            fold_bucket([records], known, mechanisms)
-            times.append(time.process_time() - start)
-    known_ids = DAYS * of_day
-    rate = known_ids / (times[1] - times[0]) / 1e6
-    print(f"{batches_each:,} batches looked up among {known_ids:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
+    return [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *costs]
 
 
 def main() -> None:
@@ -205,24 +173,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     tables.add_option(parser)
     options = parser.parse_args()
-    counts, figures, written = [int(count) for count in options.counts], {}, []
+    written = []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
         if options.tables:
             sys.exit(1)
     else:
-        gain, table = collecting(options.rounds)
-        figures["gain_per_core"] = round(gain, 2)
-        written.append(table)
-    folds = []
-    for count in counts:
-        rate, row = folding(THEME, count)
-        figures[f"folded_{count}"] = round(rate)
-        folds.append(row)
-    folds.append(folding(BITS, min(counts))[1])
-    for each in (200_000, 8_000):
-        remembering(200_000, each)
-    print(json.dumps(figures))
+        written.append(collecting(options.rounds))
+    counts = [int(count) for count in options.counts]
+    folds = [*(folding(THEME, count) for count in counts), folding(BITS, min(counts))]
     tables.write(options.tables, *written, tables.Table("fold", FOLDED, folds, words=0))
 
 

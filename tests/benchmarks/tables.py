@@ -1,4 +1,4 @@
-"""Tables as the documentation's pages include them: each benchmark writes its own with ``--tables FOLDER``.
+"""A benchmark has cells, a measure of each, and a table, which it writes with ``--tables FOLDER``.
 
 A file holds one table in Markdown and, below it, when, by which command and on what machine it was measured. A run
 writes its files when all is measured, each of them at once: a failing benchmark leaves the files as they were.
@@ -11,13 +11,11 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dither_shared.metrics.period import utc_today
-
-__all__ = ["Table", "add_option", "caption", "write"]
 
 OPTION = "--tables"
 
@@ -42,11 +40,43 @@ class Table(NamedTuple):
         return "".join(f"| {' | '.join(line)} |\n" for line in (self.head, rule, *self.rows))
 
 
+class Part(NamedTuple):
+    """A table to measure: ``measure(*cell, surveys)`` yields the rows of a cell."""
+
+    table: str
+    head: Sequence[str]
+    cells: Sequence[tuple[Any, ...]]
+    measure: Callable[..., Iterable[Sequence[str]]]
+    surveys: int
+    words: int = 1
+
+    def rows(self, surveys: int | None = None, only: Sequence[str] | None = None) -> Iterator[Sequence[str]]:
+        """Yield the rows of all cells, or of those that begin with a name of ``only``; print each once it is there."""
+        widths = [max(len(word), 10) for word in self.head]
+        print(*map(str.ljust, self.head, widths), sep="  ")
+        for cell in self.cells:
+            if only is None or {*map(str, cell[:1])} & {*only}:
+                for row in self.measure(*cell, surveys or self.surveys):
+                    print(*map(str.ljust, row, widths), sep="  ", flush=True)
+                    yield row
+
+
+def run(about: str | None, **parts: Part) -> None:
+    """Measure the parts of a benchmark, or those asked for; print each row once it is there, and write the tables."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--surveys", "--runs", type=int, help="surveys of a row, as many as usual by default")
+    parser.add_argument("--part", action="append", choices=parts, help="measure this part; all if none is named")
+    parser.add_argument("--only", action="append", metavar="NAME", help="measure only cells that begin with NAME")
+    add_option(parser)
+    options = parser.parse_args()
+    some = [parts[name] for name in options.part or parts]
+    tables = [Table(one.table, one.head, [*one.rows(options.surveys, options.only)], one.words) for one in some]
+    write(options.tables, *tables)
+
+
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that ``write`` takes."""
-    parser.add_argument(
-        OPTION, type=Path, metavar="FOLDER", help="write what the documentation includes to this folder"
-    )
+    parser.add_argument(OPTION, type=Path, metavar="FOLDER", help="write the documentation's tables to this folder")
 
 
 def write(folder: Path | None, *tables: Table) -> None:

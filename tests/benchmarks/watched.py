@@ -1,9 +1,7 @@
 """Measure how often a watch raises a false alarm at any of its looks, and how soon it sees a change."""
 
-import argparse
 from collections.abc import Iterator
 from datetime import date, timedelta
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +13,7 @@ from dither_server.tally.arrays import Floats
 from dither_server.tally.repeats import Repeats
 from dither_shared import Mechanism, RandomizedResponse
 
-from .tables import Table, add_option, write
+from .tables import Part, run
 
 SERIES, LOOKS, REFERENCE, ALPHA = 1_000, 200, 28, 0.05
 """Series, days on each of which somebody looks, days of the reference, and the chance of any false alarm."""
@@ -70,35 +68,28 @@ def _look(mechanism: Mechanism, setting: Setting, supporting: Floats, days: int)
     return Look(date(2026, 1, 1) + timedelta(days=days), reports, frequency, spread)
 
 
-def cases() -> Iterator[tuple[str, partial[Floats]]]:
-    """Yield every case of the table."""
+def measured(people: str, crowds: int, epsilon: int, share: float, change: float, series: int) -> Iterator[list[str]]:
+    """Yield how many series raise an alarm, and when."""
+    made = Setting(epsilon, share, share + change, 2_000, crowds, distinct="distinct" in people)
+    days = alarms(made, series)
+    seen = days[np.isfinite(days)]
+    median = f"{np.median(seen):.0f}" if len(seen) > len(days) / 2 else "-"
+    setting = [f"{epsilon}", f"{100 * share:g}", f"{100 * change:.0f}", people]
+    yield [*setting, str(len(seen)), f"{(days <= 28).sum()}", median]
+
+
+HEAD = ("ε", "share, %", "change, points", "people", "alarms in 200 days", "in 28 days", "median day")
+CELLS = [
+    (people, crowds, epsilon, share, change)
     for people, crowds in (
         ("others every day", 0),
         ("others every day, and --distinct", 0),
         ("the same since, others before", 1),
         ("ten crowds, one after the other", 10),
-    ):
-        for epsilon, share in ((1, 0.3), (4, 0.3), (4, 0.01)):
-            for after in (share, share + 0.05):
-                made = Setting(epsilon, share, after, 2_000, crowds, distinct="distinct" in people)
-                name = f"{epsilon}; {100 * share:g}; {100 * (after - share):.0f}; {people}"
-                yield name, partial(alarms, made)
-
-
-def main() -> None:
-    """Print the table, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_option(parser)
-    options, rows = parser.parse_args(), []
-    for name, measure in cases():
-        figures = measure()
-        seen = figures[np.isfinite(figures)]
-        days = f"{np.median(seen):.0f}" if len(seen) > len(figures) / 2 else "-"
-        rows.append([*name.split("; "), str(len(seen)), f"{(figures <= 28).sum()}", days])
-        print(*rows[-1], sep="  ", flush=True)
-    head = ["ε", "share, %", "change, points", "people", "alarms in 200 days", "in 28 days", "median day"]
-    write(options.tables, Table("watched", head, rows, words=4))
-
+    )
+    for epsilon, share in ((1, 0.3), (4, 0.3), (4, 0.01))
+    for change in (0.0, 0.05)
+]
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, watched=Part("watched", HEAD, CELLS, measured, SERIES, words=4))

@@ -4,11 +4,10 @@ People of declared strata differ in their answers and in how often they opt in, 
 similar part of a range.
 """
 
-import argparse
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 
-from .tables import Table, add_option, write
+from .tables import Part, run
 
 JOINT = {"margins": {"platform": {"linux": 0.2, "windows": 0.5, "macos": 0.3, "other": 0.0}}}
 RAKED = JOINT["margins"] | {"channel": {"stable": 0.9, "beta": 0.1, "other": 0.0}}
@@ -104,8 +103,11 @@ class Measured(NamedTuple):
     weighted: float
     error: float
     coverage: float
-    surveys: int
-    width: float
+
+
+def _measured(raw: float, weighted: Sequence[float], truth: float, held: Any) -> Measured:
+    off = np.array(weighted) - truth
+    return Measured(raw - truth, float(off.mean()), float(off.std() / np.sqrt(len(off))), float(np.mean(held)))
 
 
 def shares(setting: Setting, reports: int, surveys: int, seed: int, periods: int = 1) -> Measured:
@@ -114,34 +116,28 @@ def shares(setting: Setting, reports: int, surveys: int, seed: int, periods: int
     labels = setting.metric.labels
     answers = law_of_answers(setting, len(labels))
     truth = setting.people @ answers
-    raw, weighted, held, width = [], [], [], []
+    raw, weighted, held = [], [], []
     for _ in range(surveys):
         weighting, whole = survey(setting, answers, reports, rng, periods)
         result = weighted_shares(mechanism, labels, weighting, 0.05)
         raw.append(debiased(mechanism, labels, whole).frequency[0])
         weighted.append(result["weighted"][0])
         held.append((result["weighted_low"] <= truth) & (truth <= result["weighted_high"]))
-        width.append(result["weighted_high"][0] - result["weighted_low"][0])
-    off = np.array(weighted) - truth[0]
-    return Measured(
-        float(np.mean(raw) - truth[0]),
-        float(off.mean()),
-        float(off.std() / np.sqrt(surveys)),
-        float(np.mean(held)),
-        surveys,
-        float(np.mean(width)),
-    )
+    return _measured(float(np.mean(raw)), weighted, truth[0], held)
 
 
 def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: str) -> Measured:
     """Measure the mean or the median, in parts of the range."""
     law, rng = law_of(setting.metric.mechanism), np.random.default_rng(seed)
-    points = np.arange(law.points) / (law.points - 1)
+    last = law.points - 1
+    points = np.arange(law.points) / last
     answers = np.array([np.exp(-(((points - have) / 0.2) ** 2)) for have in setting.have])
     answers /= answers.sum(axis=1, keepdims=True)
-    people = setting.people @ answers
-    truth = float(people @ points) if statistic == "mean" else _median(people)
-    weighted, held, width = [], [], []
+
+    def of(curve: Floats) -> float:
+        return float(curve @ points) if statistic == "mean" else float(np.searchsorted(np.cumsum(curve), 0.5)) / last
+
+    truth, weighted, held = of(setting.people @ answers), [], []
     for _ in range(surveys):
         weighting, _whole = survey(setting, answers, reports, rng)
         result = weighted_number(law, weighting, 0.95)
@@ -149,62 +145,51 @@ def numbers(setting: Setting, reports: int, surveys: int, seed: int, statistic: 
         value, low, high = (
             (result.mean.estimate, result.mean.low, result.mean.high)
             if statistic == "mean"
-            else tuple(place / (law.points - 1) for place in (middle.point, middle.low, middle.high))
+            else (place / last for place in (middle.point, middle.low, middle.high))
         )
         weighted.append(value)
         held.append(low <= truth <= high)
-        width.append(high - low)
-    reporters = setting.people * setting.opt_in / (setting.people @ setting.opt_in) @ answers
-    raw = float(reporters @ points) if statistic == "mean" else _median(reporters)
-    off = np.array(weighted) - truth
-    error = float(off.std() / np.sqrt(surveys))
-    return Measured(raw - truth, float(off.mean()), error, float(np.mean(held)), surveys, float(np.mean(width)))
-
-
-def _median(curve: Floats) -> float:
-    return float(np.searchsorted(np.cumsum(curve), 0.5)) / (len(curve) - 1)
+    reporters = setting.people * setting.opt_in / (setting.people @ setting.opt_in)
+    return _measured(of(reporters @ answers), weighted, truth, held)
 
 
 BOOLEAN = 'type = "boolean"\nepsilon = {}'
 CHOICE = 'type = "choice"\nvalues = ["a", "b", "c", "d", "e", "f"]\nepsilon = {}'
 NUMBER = 'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = {}'
 
-
-def cases(surveys: int) -> Iterator[tuple[str, Callable[[], Measured]]]:
-    """Yield every case of the table: its name, and the function that measures it."""
-    for name, raked in (("platform", False), ("platform and channel, raked", True)):
-        for epsilon in (1, 4):
-            for kind, definition in (("share of two answers", BOOLEAN), ("shares of six answers", CHOICE)):
-                made = setting_of(definition.format(epsilon), raked=raked)
-                yield f"{kind}; {epsilon}; {name}; 20,000", partial(shares, made, 20_000, surveys, 1)
-        made = setting_of(NUMBER.format(2), raked=raked)
-        for statistic in ("mean", "median"):
-            yield (
-                f"{statistic} of a number; 2; {name}; 20,000",
-                partial(numbers, made, 20_000, surveys // 5, 1, statistic),
-            )
-    made = setting_of(BOOLEAN.format(1), raked=False)
-    yield "share of two answers; 1; platform; 400", partial(shares, made, 400, surveys, 1)
-    yield (
-        "share of two answers; 4; platform; 1,000 a day, the same people for 30 days",
-        partial(shares, setting_of(BOOLEAN.format(4), raked=False), 30_000, surveys // 5, 1, 30),
-    )
+KINDS = {
+    "share of two answers": BOOLEAN,
+    "shares of six answers": CHOICE,
+    "mean of a number": NUMBER,
+    "median of a number": NUMBER,
+}
 
 
-def main() -> None:
-    """Print the table, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--surveys", type=int, default=2_000)
-    add_option(parser)
-    options, rows = parser.parse_args(), []
-    for name, measure in cases(options.surveys):
-        one = measure()
-        figures = (100 * one.raw, 100 * one.weighted, 100 * one.error, 100 * one.coverage)
-        rows.append([*name.split("; "), *(f"{figure + 0.0:.2f}" for figure in figures[:3]), f"{figures[3]:.1f}"])
-        print(*rows[-1], sep="  ", flush=True)
-    head = ["estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage"]
-    write(options.tables, Table("coverage-weighted", head, rows, words=4))
+def measured(kind: str, epsilon: int, raked: bool, reports: int, periods: int, surveys: int) -> Iterator[list[str]]:
+    """Yield the row of an estimate; fewer surveys of numbers and of repeated people, which take longer."""
+    setting = setting_of(KINDS[kind].format(epsilon), raked=raked)
+    if KINDS[kind] is NUMBER:
+        one = numbers(setting, reports, surveys // 5, 1, kind.partition(" ")[0])
+    else:
+        one = shares(setting, reports, surveys if periods == 1 else surveys // 5, 1, periods)
+    often = f"{reports // periods:,} a day, the same people for {periods} days" if periods > 1 else f"{reports:,}"
+    name = "platform and channel, raked" if raked else "platform"
+    figures = [f"{100 * figure + 0.0:.2f}" for figure in one[:3]]
+    yield [kind, str(epsilon), name, often, *figures, f"{100 * one.coverage:.1f}"]
 
+
+HEAD = ("estimate", "ε", "margins", "reports", "raw bias", "weighted bias", "its error", "coverage")
+CELLS = [
+    *(
+        (kind, epsilon, raked, 20_000, 1)
+        for raked in (False, True)
+        for epsilons, kinds in (((1, 4), list(KINDS)[:2]), ((2,), list(KINDS)[2:]))
+        for epsilon in epsilons
+        for kind in kinds
+    ),
+    ("share of two answers", 1, False, 400, 1),
+    ("share of two answers", 4, False, 30_000, 30),
+]
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, weighted=Part("coverage-weighted", HEAD, CELLS, measured, 2_000, words=4))

@@ -25,6 +25,13 @@ _OPERATORS = (
 """Signs, comparisons, constants and the flow of control. A replacement of one sign by ten others would count ten times
 what one test holds."""
 
+_KEYWORDS = {"strict", "compare", "expanding"}
+"""Keywords whose value changes nothing: an assertion, which holds in tested code; fields that follow from others, which
+are compared; parameters that SQLAlchemy's ``in_`` expands in any case."""
+
+_AMOUNTS = {"_CHUNK", "_AT_ONCE", "_CHUNKS_AT_ONCE"}
+"""Constants of how much is done at a time, in whatever parts."""
+
 _Place = tuple[int, int]
 
 
@@ -87,26 +94,43 @@ def _binary(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
 
 
 def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
-    """Yield the stretches of annotations, decorators and aliases of types, which mypy holds, and of assertions."""
+    """Yield the stretches of annotations, decorators and aliases of types, which mypy holds, and of what has no effect.
+
+    The default of a ``cohort`` is for mechanisms that have only one.
+    """
     for node in ast.walk(tree):
-        parts: list[ast.expr | None] = []
-        if isinstance(node, ast.FunctionDef):
-            parts = [*node.decorator_list, node.returns]
-        elif isinstance(node, ast.ClassDef):
-            parts = list(node.decorator_list)
-        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in tested code
-            parts = [node.value]
-        elif isinstance(node, ast.arg | ast.AnnAssign):
-            parts = [node.annotation]
-        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            parts = [node.test]
-        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["TYPE_CHECKING"]:
-            parts = [node.value]
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript) and node in tree.body:
-            parts = [node.value] if isinstance(node.value, ast.Subscript) or _is_union(node.value) else []
-        for part in filter(None, parts):
+        for part in filter(None, _parts(node, top=node in tree.body)):
             yield (part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)
 
 
-def _is_union(value: ast.BinOp) -> bool:
-    return isinstance(value.op, ast.BitOr) and isinstance(value.right, ast.Name | ast.Constant)
+def _parts(node: ast.AST, *, top: bool) -> list[ast.expr | None]:
+    """Return the parts of a node that are spared; ``top`` says whether it is a statement of the module."""
+    parts: list[ast.expr | None] = []
+    match node:
+        case ast.FunctionDef(args=ast.arguments(args=names, defaults=defaults)):
+            last = zip(reversed(names), reversed(defaults), strict=False)
+            cohorts = [default for name, default in last if name.arg == "cohort"]
+            parts = [*node.decorator_list, node.returns, *cohorts]
+        case ast.ClassDef():
+            parts = [*node.decorator_list]
+        case ast.keyword(arg=name) if name in _KEYWORDS:
+            parts = [node.value]
+        case ast.arg() | ast.AnnAssign():
+            parts = [node.annotation]
+        case ast.Call(func=ast.Attribute(attr="reshape")):  # numpy infers the length for any negative number
+            parts = [argument for argument in node.args if isinstance(argument, ast.UnaryOp)]
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            parts = [node.test]
+        case ast.Assign(targets=targets):
+            assigned = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            is_type = top and (isinstance(node.value, ast.Subscript) or _is_union(node.value))
+            parts = [node.value] if is_type or assigned == {"TYPE_CHECKING"} or assigned <= _AMOUNTS else []
+    return parts
+
+
+def _is_union(value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.BitOr)
+        and isinstance(value.right, ast.Name | ast.Constant)
+    )

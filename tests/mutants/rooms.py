@@ -1,4 +1,4 @@
-"""The rooms that are mutated, and the tests of each; the quickest tests come first."""
+"""The rooms that are mutated, the tests of each, the quickest first, and the mutants that compute the same."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,3 +114,17 @@ ROOMS: dict[str, Room] = {
         ),
     ),
 }
+
+
+def equivalents() -> dict[tuple[str, str], str]:
+    """Return the reason of each equivalent mutant, by its file and line; see ``equivalent.txt``."""
+    file = reason = ""
+    found = {}
+    for line in Path(__file__).with_name("equivalent.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            found[file, line.strip()] = reason
+        elif line.startswith("  # "):
+            reason = line.removeprefix("  # ")
+        elif not line.startswith("#"):
+            file = line
+    return found

@@ -19,8 +19,7 @@ from dither_spool.records import number_of
 from forkserver import start
 from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, upload
 from spool.spooling import Row, ids_in, in_place, rows_in
-from torture.power import can_record
-from torture.spool_power import spool_power_cuts
+from torture.power import can_record, spool_power_cuts
 
 MARK = b"12345678"
 

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed, replay, several, opening, relay, reads, pipelines, resets, hoards, frames.
+costs, fuzz, spool, fold, sealed, replay, several, opening, relay, pipelines, resets, hoards, frames.
 """
 
 import argparse
@@ -26,30 +26,44 @@ from torture.fuzz import fuzz
 from torture.hostile_peers import SERVERS, grown, hoards, lines_of_resets, misread, running, waits
 from torture.kill import kill_cycles
 from torture.opening import ATTACKS, flooded
-from torture.power import can_record, power_cuts
-from torture.reads import DISCOVERY, greedy_readers
-from torture.relay_power import relay_power_cuts
+from torture.power import can_record, power_cuts, relay_power_cuts, spool_power_cuts
 from torture.replay import replayed
 from torture.sealed import sealed_rounds
 from torture.several import several
 from torture.slow import raise_files, slow_clients
-from torture.spool_power import spool_power_cuts
 from torture.trouble import can_fill, full_disk, full_relay, locked
 
+Part = Callable[[Path, float], str]
+PARTS: dict[str, Part] = {}
 
+
+def part(name: str) -> Callable[[Part], Part]:
+    """Return a decorator that adds a part under a name."""
+
+    def add(run: Part) -> Part:
+        PARTS[name] = run
+        return run
+
+    return add
+
+
+@part("kill")
 def kill(folder: Path, share: float) -> str:
     cycles = max(1, int(500 * share))
     return f"kill -9, {cycles} cycles: {kill_cycles(folder, cycles):,} reports, each counted once"
 
 
+@part("power")
 def power(folder: Path, share: float) -> str:
     return _cut_power(folder, share, power_cuts, "power cuts")
 
 
+@part("relay")
 def relay(folder: Path, share: float) -> str:
     return _cut_power(folder, share, relay_power_cuts, "power cuts on a relay")
 
 
+@part("spool")
 def spool(folder: Path, share: float) -> str:
     return _cut_power(folder, share, spool_power_cuts, "power cuts on a spool")
 
@@ -70,12 +84,14 @@ def _cut_power(folder: Path, share: float, cuts: Callable[..., list[str]], what:
     return f"{message}; without fsync wrong at {wrong[False]:,}"
 
 
+@part("deliveries")
 def deliver(folder: Path, share: float) -> str:
     examples = max(1, int(100 * share))
     deliveries(examples)
     return f"deliveries cut, doubled, at the same time and through kill -9: {examples} sequences, counts exact"
 
 
+@part("slow")
 def slow(folder: Path, share: float) -> str:
     count = max(200, int(5000 * share))
     raise_files(count + 1000)
@@ -85,6 +101,7 @@ def slow(folder: Path, share: float) -> str:
     return f"{count:,} slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms"
 
 
+@part("lock")
 def lock(folder: Path, share: float) -> str:
     held = max(1.0, 60 * share)
     seen, last = locked(folder, held)
@@ -93,6 +110,7 @@ def lock(folder: Path, share: float) -> str:
     return f"{summary}; estimates during the lock, p99 {1000 * last:.0f} ms"
 
 
+@part("disk")
 def disk(folder: Path, share: float) -> str:
     if why_not := can_fill():
         return f"full disk: not tried, {why_not}"
@@ -104,6 +122,7 @@ def disk(folder: Path, share: float) -> str:
     )
 
 
+@part("costs")
 def costs(folder: Path, share: float) -> str:
     size = Size(days=max(2, int(365 * share)), values=max(200, int(16_384 * share)), candidates=int(100_000 * share))
     seen = costly(folder, size)
@@ -116,6 +135,7 @@ def costs(folder: Path, share: float) -> str:
     return f"{summary}: {spent}; {reports} during them, {1000 * late(seen.calm):.0f} ms before"
 
 
+@part("fuzz")
 def garble(folder: Path, share: float) -> str:
     app = create_app(config(folder))
     with closing(collector_of(app)):
@@ -127,6 +147,7 @@ def garble(folder: Path, share: float) -> str:
     return f"fuzz: {seen.total():,} bodies, {dict(sorted(seen.items()))}, {grown:,} KiB more memory"
 
 
+@part("fold")
 def fold(folder: Path, share: float) -> str:
     rounds = max(3, int(100 * share))
     seen = fold_rounds(folder, rounds)
@@ -135,6 +156,7 @@ def fold(folder: Path, share: float) -> str:
     return f"spool and fold: {done}, kill -9 ({killed}); {seen.tallies:,} tallies compared, each right"
 
 
+@part("sealed")
 def seal(folder: Path, share: float) -> str:
     lines = [_sealed("SQLite", max(5, int(80 * share)), folder / "sqlite", (None, None))]
     with server() as url:
@@ -154,18 +176,21 @@ def _sealed(database: str, rounds: int, folder: Path, urls: tuple[str | None, st
     )
 
 
+@part("replay")
 def replay(folder: Path, share: float) -> str:
     bodies = max(10, int(100 * share))
     counted, _ = replayed(folder, bodies)
     return f"one row in {4 * bodies} bodies of two relays: {counted - 1} others, and it, each counted once"
 
 
+@part("several")
 def several_relays(folder: Path, share: float) -> str:
     lost = several(folder, max(2, int(40 * share)))
     summary = f"two relays, two collectors, keys rotated, kill -9: {lost.counted:,} reports, each counted once"
     return f"{summary}; of a key retired too early {lost.unread} unread, {lost.kept} kept"
 
 
+@part("opening")
 def opening(folder: Path, share: float) -> str:
     delays = []
     for number, attack in enumerate(ATTACKS):
@@ -177,21 +202,7 @@ def opening(folder: Path, share: float) -> str:
     return f"12,000 rows of a relay beside six connections with as many ({'; '.join(delays)} at most)"
 
 
-def reads(folder: Path, share: float) -> str:
-    days = max(10, int(366 * share))
-    seen = greedy_readers(folder, days)
-    took = ", ".join(
-        f"{path} {1000 * seen.first[path]:.0f} and {1000 * seen.again[path]:.0f} ms" for path in seen.first
-    )
-    small = sorted(seen.small)
-    assert seen.statuses == {200}, seen.statuses
-    assert small[-1] < 1.0, small[-1]
-    assert seen.first[DISCOVERY] < 2.0, took
-    assert max(seen.again.values()) < 0.05, took
-    beside = f"{len(small)} small estimates beside four greedy readers, longest {1000 * small[-1]:.0f} ms"
-    return f"{days} days, first and again: {took}; {beside}, median {1000 * small[len(small) // 2]:.0f} ms"
-
-
+@part("pipelines")
 def pipeline(folder: Path, share: float) -> str:
     figures, late = [], False
     for name in SERVERS:
@@ -206,12 +217,14 @@ def pipeline(folder: Path, share: float) -> str:
     return text
 
 
+@part("resets")
 def reset(folder: Path, share: float) -> str:
     lines = {name: lines_of_resets(name, folder, max(1.0, 8 * share)) for name in SERVERS}
     assert max(lines.values()) < 20, lines
     return f"lines logged of peers that pipeline 4 MB and reset: {lines}"
 
 
+@part("hoards")
 def hoard(folder: Path, share: float) -> str:
     connections, figures = max(50, int(1000 * share)), {}
     raise_files(connections + 1000)
@@ -226,6 +239,7 @@ def hoard(folder: Path, share: float) -> str:
     return text
 
 
+@part("frames")
 def frame(folder: Path, share: float) -> str:
     wrong = {}
     for name in SERVERS:
@@ -233,30 +247,6 @@ def frame(folder: Path, share: float) -> str:
             wrong[name] = misread(target)
     assert not any(wrong.values()), wrong
     return "frames that could be misread: each has the one answer that it must have"
-
-
-PARTS: dict[str, Callable[[Path, float], str]] = {
-    "kill": kill,
-    "power": power,
-    "deliveries": deliver,
-    "slow": slow,
-    "lock": lock,
-    "disk": disk,
-    "costs": costs,
-    "fuzz": garble,
-    "spool": spool,
-    "fold": fold,
-    "sealed": seal,
-    "replay": replay,
-    "several": several_relays,
-    "opening": opening,
-    "relay": relay,
-    "reads": reads,
-    "pipelines": pipeline,
-    "resets": reset,
-    "hoards": hoard,
-    "frames": frame,
-}
 
 
 def main() -> None:

@@ -20,8 +20,7 @@ from dither_server.store import Store, Upload
 from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, rows_of, running
 from server.test_process import JSON, PATIENCE
-
-__all__ = ["CANDIDATES", "TABLE", "TREND", "Seen", "Size", "costly", "ended", "fill", "hanging_up", "late"]
+from torture.processes import cpu_seconds, forget_peak, memory_of
 
 _FULL = 1_000_000_000
 """A limit that nothing reaches: whatever is asked is done."""
@@ -70,8 +69,8 @@ def costly(folder: Path, size: Size) -> Seen:
         first = _get(url, "/v1/metrics/theme/estimate", seen)  # loads modules once, which is no cost of an answer
         assert first == 200
         _device(url, size.reports, seen.calm, threading.Event(), most=_CALM)
-        _forget_peak(process.pid)
-        rest, used = _memory(process.pid, "VmRSS"), _processor(process.pid)
+        forget_peak(process.pid)
+        rest, used = memory_of(process.pid, "VmRSS"), cpu_seconds(process.pid)
         device = threading.Thread(target=_device, args=(url, size.reports, seen.seconds, done))
         readers = [threading.Thread(target=_get, args=(url, path, seen)) for path in (TREND, TABLE, CANDIDATES)]
         device.start()
@@ -84,8 +83,8 @@ def costly(folder: Path, size: Size) -> Seen:
             thread.join()
         done.set()
         device.join()
-        seen.peak = _memory(process.pid, "VmHWM") - rest
-        seen.processor = _processor(process.pid) - used
+        seen.peak = memory_of(process.pid, "VmHWM") - rest
+        seen.processor = cpu_seconds(process.pid) - used
         seen.ended = ended(url)
         process.terminate()
         process.communicate(timeout=PATIENCE)
@@ -174,17 +173,3 @@ def _device(url: str, rate: int, seconds: list[float], done: threading.Event, mo
 def _connect(url: str) -> http.client.HTTPConnection:
     address = urlsplit(url)
     return http.client.HTTPConnection(address.hostname or "", address.port, timeout=60 * PATIENCE)
-
-
-def _forget_peak(pid: int) -> None:
-    Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
-
-
-def _memory(pid: int, kind: str) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:")) / 1024
-
-
-def _processor(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100

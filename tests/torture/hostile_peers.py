@@ -22,6 +22,7 @@ import relay.relaying
 import server.collecting
 from dither_shared.sealed import SealedReport
 from relay.fake_collector import collecting
+from torture.processes import forget_peak, memory_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -231,17 +232,11 @@ def grown(target: Target, peers: Peers, seconds: float = 10.0) -> float:
         with closing(http.client.HTTPConnection(*target.address, timeout=PATIENCE)) as device:
             device.request("GET", path)
             device.getresponse().read()
-    rest = memory(target.pid, "VmRSS")
-    Path(f"/proc/{target.pid}/clear_refs").write_text("5", encoding="ascii")
+    rest = memory_of(target.pid, "VmRSS")
+    forget_peak(target.pid)
     with attacking(target, peers):
         time.sleep(seconds)
-        return memory(target.pid, "VmHWM") - rest
-
-
-def memory(pid: int, kind: str) -> float:
-    """Return a process's memory of a kind, such as VmRSS, in MiB."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:")) / 1024
+        return memory_of(target.pid, "VmHWM") - rest
 
 
 _SMUGGLED = b"GET /smuggled HTTP/1.1\r\n\r\n"

@@ -1,23 +1,27 @@
 """A relay and a collector as processes that are killed and begun again, and ``dither-relay forward`` beside them."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
+from dither_server.ingest.seal_keys import SecretKey
+from dither_shared import Batch, Metric
 from forkserver import start
 from relay.relaying import url_of as relay_url
-from server.collecting import environment
+from server.collecting import METRICS_TOML, STRATA_TOML, environment, rows_of
 from server.database import url_of
+from server.ingest.sealed.sealing import keep
 from server.test_process import PATIENCE
-
-__all__ = ["BATCH", "Collecting", "Forwarding", "Place", "Relaying"]
 
 BATCH = 20
 """Fewest reports that leave together."""
@@ -79,6 +83,27 @@ class Place(NamedTuple):
     def relay(cls, folder: Path, url: str | None = None) -> Self:
         """The place of a relay, likewise."""
         return cls(folder, url or relay_url(folder))
+
+
+def write_keys(place: Place, keys: Sequence[SecretKey], device: SecretKey) -> None:
+    """Let a collector hold keys, of which devices use one."""
+    seal = f'[seal]\nkey = "{device.public}"\n'
+    (place.folder / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
+    keep(place.folder / "seal-keys.json", *keys)
+
+
+def sealed_report(
+    chance: random.Random, metric: Metric, key: SecretKey, stratum: str | None, answer: str
+) -> tuple[bytes, bytes]:
+    """Return a fresh row of a device, and the body in which it posts the row to a relay."""
+    row = rows_of(metric, 1, chance.randbytes(16), answer)
+    one = Batch(chance.randbytes(16).hex(), metric.name, metric.version, row, stratum)
+    return row, sealed(one, replace(metric, seal=key.public, period="once"), 1)
+
+
+def no_hour() -> str:
+    """Return an hour that is over, so that relays forward only what was missed."""
+    return f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"
 
 
 class _Process:

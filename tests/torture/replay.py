@@ -4,7 +4,6 @@ The bodies go to two collectors of one database, before and after the key is rot
 row's key is retired.
 """
 
-import http.client
 import json
 import secrets
 import signal
@@ -19,10 +18,7 @@ from dither_server.tally.tally import Tally
 from server.collecting import THEME, rows_of, running, same
 from server.database import url_of
 from server.ingest.sealed.sealing import batch_of, drawn, keep, pool, seal
-
-__all__ = ["Receipt", "post", "replayed"]
-
-PATIENCE = 60.0
+from torture.devices import post_sealed
 
 
 class Receipt(NamedTuple):
@@ -33,15 +29,10 @@ class Receipt(NamedTuple):
     refused: int
 
 
-def post(url: str, body: bytes, peer: str = "127.0.0.1") -> Receipt:
-    """Post a sealed body from an address of loopback."""
-    host, port = url.removeprefix("http://").split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE, source_address=(peer, 0))
-    with closing(connection):
-        connection.request("POST", "/v1/sealed", body, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        content = json.loads(response.read())
-        return Receipt(response.status, content.get("accepted", 0), content.get("refused", 0))
+def _posted(url: str, body: bytes, peer: str) -> Receipt:
+    response, content = post_sealed(url, body, peer)
+    counts = json.loads(content)
+    return Receipt(response.status, counts.get("accepted", 0), counts.get("refused", 0))
 
 
 class _Attack:
@@ -59,7 +50,7 @@ class _Attack:
     def mount(self, urls: Sequence[str], key: SecretKey, bodies: int) -> list[Receipt]:
         """Post bodies at these collectors in turn, each from one of two relays."""
         peers = ("127.0.0.2", "127.0.0.3")
-        return [post(urls[turn % len(urls)], self.body(key), peers[turn % 2]) for turn in range(bodies)]
+        return [_posted(urls[turn % len(urls)], self.body(key), peers[turn % 2]) for turn in range(bodies)]
 
 
 def replayed(folder: Path, bodies: int, url: str | None = None, *options: str) -> tuple[int, Sealed]:

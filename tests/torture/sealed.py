@@ -11,29 +11,24 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
-from dither_shared import Batch, Metric
+from dither_shared import Metric
 from dither_shared.sealed import SealedReport
 from end_to_end.searching import Needles, disk
 from ports import kept_port
 from relay.relaying import ask, until_ready
-from server.collecting import LAYOUT, METRICS_TOML, STRATA_TOML, THEME, rows_of, same
+from server.collecting import LAYOUT, THEME, same
 from server.database import connected
-from server.ingest.sealed.sealing import drawn, keep
+from server.ingest.sealed.sealing import drawn
 from server.test_process import PATIENCE
-from torture.relays import BATCH, Collecting, Forwarding, Place, Relaying
-
-__all__ = ["Seen", "sealed_rounds"]
+from torture.relays import BATCH, Collecting, Forwarding, Place, Relaying, no_hour, sealed_report, write_keys
 
 _POOLS: Sequence[tuple[Metric, str, str | None, str]] = [
     (THEME, "x25519", None, "light"),
@@ -72,10 +67,8 @@ class _Torture:
         self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
         for place in (collecting, relaying):
             place.folder.mkdir()
-        keep(collecting.folder / "seal-keys.json", *self.keys.values())
-        seal = f'[seal]\nkey = "{self.keys["x25519"].public}"\n'
-        (collecting.folder / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
-        self.at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # only missed hours are due
+        write_keys(collecting, list(self.keys.values()), self.keys["x25519"])
+        self.at = no_hour()
         self.rows: dict[Metric, list[bytes]] = {THEME: [], LAYOUT: []}
         self.sealed: list[bytes] = []
         self.again: list[bytes] = []
@@ -163,14 +156,8 @@ class _Torture:
         fresh = []
         for metric, suite, stratum, answer in _POOLS:
             for _ in range(_FRESH):
-                row = rows_of(metric, 1, self.chance.randbytes(16), answer)
+                row, body = sealed_report(self.chance, metric, self.keys[suite], stratum, answer)
                 self.rows[metric].append(row)
-                name = self.chance.randbytes(16).hex()
-                body = sealed(
-                    Batch(name, metric.name, metric.version, row, stratum),
-                    replace(metric, seal=self.keys[suite].public, period="once"),
-                    1,
-                )
                 self.sealed.append(SealedReport.decode(body).sealed)
                 fresh.append(body)
         twice = self.chance.sample(fresh, len(fresh) // 3)

@@ -13,25 +13,19 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
-from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
 from dither_server.ingest.seal_keys import SecretKey
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
-from dither_shared import Batch
 from ports import kept_port
 from relay.relaying import ask, until_ready
-from server.collecting import METRICS_TOML, THEME, rows_of, same
-from server.ingest.sealed.sealing import drawn, keep
-from torture.relays import Collecting, Forwarding, Place, Relaying
-
-__all__ = ["Lost", "several"]
+from server.collecting import THEME, same
+from server.ingest.sealed.sealing import drawn
+from torture.relays import Collecting, Forwarding, Place, Relaying, no_hour, sealed_report, write_keys
 
 _FRESH = 60
 """Reports of a round."""
@@ -61,17 +55,14 @@ class _Several:
         self.ports = ports
         self.collectors = [Collecting(self.place, port) for port in ports]
         self.url = stack.enter_context(balanced(ports))
-        at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes
-        self.relays = [Relaying(place, self.url, at) for place in self.places]
+        self.relays = [Relaying(place, self.url, no_hour()) for place in self.places]
         stack.callback(self._end)
         for relay in self.relays:
             until_ready(relay.url)
         self.rows: dict[bytes, bytes] = {}
 
     def _keep(self) -> None:
-        seal = f'[seal]\nkey = "{self.keys[-1].public}"\n'
-        (self.place.folder / "metrics.toml").write_text(METRICS_TOML + seal, encoding="utf-8")
-        keep(self.place.folder / "seal-keys.json", *self.keys)
+        write_keys(self.place, self.keys, self.keys[-1])
 
     def rotate(self) -> SecretKey:
         """Make another key, which devices use from now on; return the former one."""
@@ -88,13 +79,8 @@ class _Several:
         """Let devices send fresh reports, a third of them to both relays; return them by posted body."""
         fresh = []
         for _ in range(count):
-            row = rows_of(THEME, 1, self.chance.randbytes(16), self.chance.choice(["dark", "light"]))
-            name = self.chance.randbytes(16).hex()
-            body = sealed(
-                Batch(name, THEME.name, THEME.version, row, None),
-                replace(THEME, seal=self.keys[-1].public, period="once"),
-                1,
-            )
+            answer = self.chance.choice(["dark", "light"])
+            row, body = sealed_report(self.chance, THEME, self.keys[-1], None, answer)
             self.rows[body] = row
             fresh.append(body)
             first = self.chance.randrange(2)

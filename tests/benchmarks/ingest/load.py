@@ -5,11 +5,12 @@ import os
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +18,6 @@ from typing import NamedTuple
 
 from dither_shared import Metric
 from server.collecting import batch, environment
-
-__all__ = ["CONNECTIONS", "Behind", "Run", "measure", "slow_disk", "why_not"]
 
 CONNECTIONS = 64
 
@@ -81,12 +80,30 @@ def measure(
             port = probe.getsockname()[1]
         surroundings = {**environment(Path(folder)), "BASELINE": folder, **behind.settings}
         with _running([*before, sys.executable, "-m", *_command(server, app, port)], surroundings, port) as session:
-            _wrk(port, rest, 1)
+            address = f"http://127.0.0.1:{port}"
+            load(address, "report.lua", rest, seconds=1)
             used = _cpu_seconds(session, behind.parent)
-            load = _wrk(port, rest, seconds)
+            found = load(address, "report.lua", rest, seconds=seconds)
             used = _cpu_seconds(session, behind.parent) - used
-    assert load["refused"] == 0, load
-    return Run(load["requests"] / load["seconds"], load["requests"] / used, load["p99"])
+    return Run(found["requests"] / found["seconds"], found["requests"] / used, found["p99"])
+
+
+HEAD = ("requests/s", "times the first", "per core", "times the first", "p99 ms")
+
+
+def compare(servers: Mapping[str, Callable[[], Run]], rounds: int) -> list[list[str]]:
+    """Print and return rows of the medians of each server's runs, which alternate, as ``HEAD`` has them."""
+    runs: dict[str, list[Run]] = {name: [] for name in servers}
+    for _ in range(rounds):
+        for name, measured in servers.items():
+            runs[name].append(measured())
+    medians = {name: Run(*map(statistics.median, zip(*some, strict=True))) for name, some in runs.items()}
+    first, rows = next(iter(medians.values())), []
+    for name, (rate, core, p99) in medians.items():
+        speed = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}"]
+        rows.append([name, *speed, f"{p99:.1f}"])
+        print(*rows[-1], sep="  ", flush=True)
+    return rows
 
 
 def _command(server: str, app: str | None, port: int) -> list[str]:
@@ -125,11 +142,13 @@ def _wait(port: int) -> None:
     raise AssertionError("the server did not start")
 
 
-def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
-    script = str(Path(__file__).with_name("report.lua"))
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, f"http://127.0.0.1:{port}", "--", rest]
+def load(url: str, script: str, *arguments: str, seconds: int) -> Mapping[str, float]:
+    """Let wrk send what a script makes; return what it counted."""
+    path = str(Path(__file__).with_name(script))
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", path, url, "--", *arguments]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     numbers: Mapping[str, float] = json.loads(output.splitlines()[-1])
+    assert numbers["refused"] == 0, numbers
     return numbers
 
 

@@ -1,12 +1,10 @@
-"""The bench's table, as text for a terminal, and which of its targets the client meets."""
+"""The rows of the bench's table, and which of its targets the client meets."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.sdks.subject import CALLS, EVENTS, FEW
-
-__all__ = ["Findings", "Setting", "Table", "table", "targets"]
+from benchmarks.sdks.subject import EVENTS, FEW
 
 Finding = dict[str, dict[str, list[float]]]
 """Measures of a library, by question and case: one number for each round."""
@@ -15,22 +13,6 @@ Findings = dict[str, Finding]
 """By library."""
 
 Pick = Callable[[Iterable[float]], float]
-
-_NONE = "-"
-
-
-@dataclass
-class Setting:
-    """The machine and versions of the measurement."""
-
-    versions: dict[str, str]
-    python: str
-    cores: int
-    load: float
-    load_after: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.python}, {self.cores} cores; load average {self.load:.1f} before, {self.load_after:.1f} after."
 
 
 @dataclass(frozen=True)
@@ -48,26 +30,9 @@ class Row:
         try:
             number = self.number(findings[library])
         except (KeyError, ValueError):
-            return _NONE
+            return "-"
         shown = self.form.format(number)
         return f"{shown} ({number / ours:,.1f}x)" if self.ratio and library != "dither" and ours > 0 else shown
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under headings, a title, and the note needed to read it."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str]
-
-    def text(self) -> str:
-        """Return columns of equal width."""
-        lines = (self.head, *self.rows)
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
-        body = ["  ".join((f"{line[0]:<{widths[0]}}", *map(str.rjust, line[1:], widths[1:]))) for line in lines]
-        return "\n".join((self.title, "", *body, "", *self.notes))
 
 
 def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:
@@ -94,7 +59,6 @@ def _calls(label: str, prefix: str) -> Iterator[Row]:
         yield Row(f"{label}, {which}, best run", _of("latency", prefix + which, min), "{:,.1f} us")
 
 
-IMPORTED = _beyond("startup", "import, work", "pass, work", min)
 AGAIN = _beyond("startup", "again, work", "pass, work", min)
 FIRST = _beyond("startup", "first, work", "left, work", min)
 OFF = _beyond("startup", "off, work", "pass, work", min)
@@ -129,28 +93,25 @@ ROWS = (
 )
 
 
-def table(findings: Findings, setting: Setting) -> Table:
-    """Return everything, a column for each library, with ratios to ours."""
-    head = ["", *(f"{library} {setting.versions[library]}" for library in findings)]
-    rows = [[row.label, *(row.cell(findings, library) for library in findings)] for row in ROWS]
-    notes = (
-        str(setting),
-        "Starting: beyond `python -c pass`; dither asks three metrics, its state is that of a device which answered "
-        "yesterday, or today, or was never asked. "
-        "Processor time leaves out waiting, as for a processor that others use. Memory: the "
-        "peak beyond that of a bare interpreter at the same task, median. In brackets: how many times ours.",
-        f"Call: {CALLS:,} in a row while connections are refused, in each run. Each of ours draws a report by RAPPOR "
-        "of 128 bits with f = 1/2, p = 1/4, q = 3/4, and its permanent draw, and writes it to the outbox: over 1,000 "
-        "metrics, 20 days by a clock of the bench, 10 answers in turn. In the earlier half of them the outbox is not "
-        "full yet; later each drops the oldest report, too. Said again, the period is answered. Theirs put an event in "
-        "a queue in memory, or drop it when that is full. Processor time is that of the calling thread, in runs "
-        "of their own.",
-        f"Killed: {EVENTS:,} events are told as fast as may be, then the process is killed, and started again with a "
-        "collector that answers. What it counts, before and after, are events that differ.",
-        "Exit: one event is told to a server that takes connections and never answers; beyond a bare interpreter's, "
-        "median.",
-    )
-    return Table("dither's client beside those of sentry-sdk and posthog", head, rows, notes)
+HEAD = ("",)
+
+
+def rows(findings: Findings) -> list[list[str]]:
+    """Return everything, a column for each library, with ratios to ours.
+
+    Starting is beyond ``python -c pass``; dither asks three metrics, and its state is that of a device which answered
+    yesterday, or today, or was never asked. Memory is the peak beyond that of a bare interpreter at the same task.
+
+    Calls are made in a row while connections are refused. Each of ours draws a report by RAPPOR of 128 bits with f =
+    1/2, p = 1/4, q = 3/4, and its permanent draw, and writes it to the outbox: over 1,000 metrics, 20 days by a clock
+    of the bench, 10 answers in turn. In the earlier half of them the outbox is not full yet; later each drops the
+    oldest report, too. The same again is answered from memory. Theirs put an event in a queue in memory, or drop it
+    when that is full. Processor time is that of the calling thread, in runs of their own.
+
+    Killed processes have recorded events as fast as may be, and start again with a collector that answers; the events
+    that it counts, before and after, differ. An exit is beyond a bare interpreter's, with a server that never answers.
+    """
+    return [[row.label, *(row.cell(findings, library) for library in findings)] for row in ROWS]
 
 
 def targets(findings: Findings) -> Iterator[str]:
@@ -168,8 +129,7 @@ def targets(findings: Findings) -> Iterator[str]:
         ("exit", EXIT, 0.2, "{:.2f} s"),
     ):
         yield _verdict(label, number(ours), limit, form)
-    if "posthog" in findings:
-        yield _verdict("p99 of a call below posthog's", SLOW_CALL(ours), SLOW_CALL(findings["posthog"]), "{:.1f} us")
+    yield _verdict("p99 of a call below posthog's", SLOW_CALL(ours), SLOW_CALL(findings["posthog"]), "{:.1f} us")
     yield _verdict("lost when killed with the server down", EVENTS - RECOVERED(ours), 1, "{:,.0f}")
 
 

@@ -1,16 +1,16 @@
 """Measure a library, in the same way for all; this runs inside the environment of the measured library."""
 
+import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .protocol import FEW, Case, Finding, decode_case
 
 Floats = NDArray[np.float64]
 
@@ -20,15 +20,54 @@ _MEMORY = 1 << 30
 _STEP = 8
 """The growth of trial runs."""
 
-_SMALL = 128
-"""Maximum values for which several runs are made: one run has too few errors, and they are dependent."""
+_SMALL, _FEW = 128, 5
+"""Maximum values for which at least so many runs are made: one run has too few errors, and they are dependent."""
 
 
-class Estimates(NamedTuple):
-    """Frequencies of all values: before any clipping, and as the library returns them."""
+@dataclass(frozen=True)
+class Case:
+    """One thing to measure, "error" or "leak": of which mechanism, where, and how long it may take."""
 
-    raw: Floats
-    given: Floats
+    kind: str
+    mechanism: str
+    size: int
+    epsilon: float
+    seed: int
+    counts: Sequence[int] = field(default=(), repr=False)
+    """How many users hold each value."""
+    seconds: float = 5.0
+    """A budget: the users are as many as this affords, the runs as many as fit in it, but there is always one."""
+    runs: int = 20
+    draws: int = 0
+    """Of a leak: how many reports of each of two inputs train the attack, and as many again judge it."""
+
+    def encode(self) -> str:
+        """Return the case as a line of JSON."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a case; ``users`` took part in each run, fewer than asked if the budget was short."""
+
+    case: Case
+    users: int = 0
+    raw: list[float] = field(default_factory=list)
+    """The mean squared error of each run, of estimates before any clipping."""
+    trained: Sequence[dict[str, int]] = ()
+    judged: Sequence[dict[str, int]] = ()
+    """How often each event was seen for either input of a leak, in training and in judging."""
+    declared: float = 0.0
+
+    def error(self) -> float:
+        """Return the mean squared error at all the users: noise goes with 1/n."""
+        return fmean(self.raw) * self.users / sum(self.case.counts)
+
+    @classmethod
+    def decode(cls, line: str) -> "Finding":
+        """Return the finding of a line of JSON."""
+        values = json.loads(line)
+        return cls(**{**values, "case": Case(**values["case"])})
 
 
 class Oracle(Protocol):
@@ -41,8 +80,8 @@ class Oracle(Protocol):
     def report(self, value: int) -> Any:
         """Return a report of a value, which is an index."""
 
-    def estimate(self, reports: list[Any]) -> Estimates:
-        """Return the estimates from the reports."""
+    def estimate(self, reports: list[Any]) -> Floats:
+        """Return the frequencies of all values, before any clipping."""
 
     def place(self, report: Any, value: int) -> int:
         """Return what a report shows of a value: whether it supports the value, or where it lists it."""
@@ -55,15 +94,15 @@ def serve(make: Make) -> None:
     """Answer cases from standard input, each as soon as it is measured."""
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
-        case = decode_case(line)
+        case = Case(**json.loads(line))
         finding = {"error": _error, "leak": _leak}[case.kind](case, make(case))
-        print(finding.encode(), file=answers, flush=True)
+        print(json.dumps(asdict(finding)), file=answers, flush=True)
 
 
 def _error(case: Case, oracle: Oracle) -> Finding:
     """Measure squared errors, in runs of as many users as the budget affords."""
     rng, everyone = np.random.default_rng(case.seed), np.repeat(np.arange(case.size), case.counts)
-    least = FEW if case.size <= _SMALL else 1
+    least = _FEW if case.size <= _SMALL else 1
     users = _affordable(oracle, everyone, rng, case.seconds)
     finding = Finding(case, users)
     begun, took = time.perf_counter(), 0.0
@@ -77,12 +116,9 @@ def _error(case: Case, oracle: Oracle) -> Finding:
 
 
 def _run(oracle: Oracle, sample: NDArray[np.int64], finding: Finding) -> None:
-    size = finding.case.size
-    truth = np.bincount(sample, minlength=size) / len(sample)
+    truth = np.bincount(sample, minlength=finding.case.size) / len(sample)
     estimates = oracle.estimate([oracle.report(value) for value in sample.tolist()])
-    squared = (estimates.raw - truth) ** 2
-    finding.raw.append(float(squared.mean()))
-    finding.raw_within.append(float(squared.std(ddof=1) / np.sqrt(size)))
+    finding.raw.append(float(((estimates - truth) ** 2).mean()))
 
 
 def _seconds(oracle: Oracle, values: list[int]) -> float:
@@ -116,5 +152,5 @@ def _leak(case: Case, oracle: Oracle) -> Finding:
         features = Counter((oracle.place(report, 0), oracle.place(report, 1)) for report in reports)
         return {f"{first} {second}": count for (first, second), count in features.items()}
 
-    finding = Finding(case, declared=oracle.declared)
-    return replace(finding, trained=[seen(0), seen(1)], judged=[seen(0), seen(1)])
+    trained, judged = ([seen(0), seen(1)] for _ in range(2))
+    return Finding(case, trained=trained, judged=judged, declared=oracle.declared)

@@ -6,8 +6,7 @@ from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report
 
-from .driver import Estimates, serve
-from .protocol import Case
+from .driver import Case, Floats, serve
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,9 @@ class Dither:
         cohort = self.entropy.below(self.mechanism.cohorts)
         return Report(cohort, self.mechanism.randomize(value, self.entropy, cohort)).encode(self.mechanism)
 
-    def estimate(self, reports: list[bytes]) -> Estimates:
+    def estimate(self, reports: list[bytes]) -> Floats:
         """Fold and decode."""
-        estimated = estimate(self.mechanism, self.labels, Tally.fold(self.mechanism, b"".join(reports)))
-        return Estimates(estimated.frequency, estimated.consistent)
+        return estimate(self.mechanism, self.labels, Tally.fold(self.mechanism, b"".join(reports))).frequency
 
     def place(self, report: bytes, value: int) -> int:
         """Return whether a cell that the value marks is in the report."""

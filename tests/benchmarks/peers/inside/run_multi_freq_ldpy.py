@@ -10,8 +10,7 @@ import xxhash  # type: ignore[import-not-found]
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE  # type: ignore[import-not-found]
 from numba import njit  # type: ignore[import-not-found]
 
-from .driver import Estimates, Floats, serve
-from .protocol import Case
+from .driver import Case, Floats, serve
 
 _unclipped: list[Floats] = []
 """The frequencies of the library's inversion just before it clips and renormalizes."""
@@ -42,11 +41,11 @@ class MultiFreqLdpy:
         """Return the report of its client."""
         return self.client(value)
 
-    def estimate(self, reports: list[Any]) -> Estimates:
-        """Return the result of its aggregator by matrix inversion, and the same before it was clipped."""
+    def estimate(self, reports: list[Any]) -> Floats:
+        """Return the result of its aggregator by matrix inversion, before it is clipped."""
         _unclipped.clear()
-        given = np.asarray(self.aggregator(reports))
-        return Estimates(_unclipped[-1], given)
+        self.aggregator(reports)
+        return _unclipped[-1]
 
 
 def _direct(size: int, epsilon: float) -> MultiFreqLdpy:
@@ -100,12 +99,7 @@ def _subset(size: int, epsilon: float) -> MultiFreqLdpy:
     )
 
 
-_MAKERS: dict[str, Callable[[int, float], MultiFreqLdpy]] = {
-    "GRR": _direct,
-    "OUE": _unary,
-    "OLH": _local_hashing,
-    "SS": _subset,
-}
+_MAKERS = {"GRR": _direct, "OUE": _unary, "OLH": _local_hashing, "SS": _subset}
 
 
 @njit  # type: ignore[untyped-decorator]

@@ -9,16 +9,9 @@ import numpy as np
 import xxhash  # type: ignore[import-not-found]
 from pure_ldp import frequency_oracles as theirs  # type: ignore[import-not-found]
 
-from .driver import Estimates, serve
-from .protocol import Case
-
-_FAST_HASHES = 1000
-"""Hash functions of fast local hashing; each costs its server a hash of every value."""
+from .driver import Case, Floats, serve
 
 _BLOOM_BITS = 64
-
-_WIDTH, _ROWS = 1024, 2
-"""Of the private count sketch."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +28,15 @@ class PureLdp:
         """Return the result of ``privatise``."""
         return self.client.privatise(value)
 
-    def estimate(self, reports: list[Any]) -> Estimates:
+    def estimate(self, reports: list[Any]) -> Floats:
         """Return the result of ``estimate_all`` without its normalization, as frequencies."""
         server = self.server()
         server.aggregate_all(reports)
-        estimated = server.estimate_all(range(self.size), suppress_warnings=True) / len(reports)
-        return Estimates(estimated, estimated)
+        return np.asarray(server.estimate_all(range(self.size), suppress_warnings=True) / len(reports))
 
 
 def _same(value: int) -> int:
     return value
-
-
-def _hashed(report: Any, value: int, symbols: int) -> int:
-    symbol, seed = report
-    return int(xxhash.xxh32(str(value), seed=seed).intdigest() % symbols == symbol)
 
 
 def _local_hashing(size: int, epsilon: float) -> PureLdp:
@@ -57,23 +44,10 @@ def _local_hashing(size: int, epsilon: float) -> PureLdp:
     client = theirs.LHClient(epsilon, size, **mapped)
 
     def place(report: Any, value: int) -> int:
-        return _hashed(report, value, client.g)
+        symbol, seed = report
+        return int(xxhash.xxh32(str(value), seed=seed).intdigest() % client.g == symbol)
 
     return PureLdp(size, client, lambda: theirs.LHServer(epsilon, size, **mapped), place, epsilon)
-
-
-def _fast_local_hashing(size: int, epsilon: float) -> PureLdp:
-    """Hash the domain once, not in every run; ``reset`` leaves the counts of the hash functions as they are."""
-    mapped = {"use_olh": True, "index_mapper": _same}
-    client = theirs.FastLHClient(epsilon, size, _FAST_HASHES, **mapped)
-    server = theirs.FastLHServer(epsilon, size, _FAST_HASHES, **mapped)
-
-    def fresh() -> Any:
-        server.reset()
-        server.hash_counts[:] = 0
-        return server
-
-    return PureLdp(size, client, fresh, lambda report, value: _hashed(report, value, client.g), epsilon)
 
 
 def _unary(size: int, epsilon: float) -> PureLdp:
@@ -112,22 +86,7 @@ def _rappor(size: int, epsilon: float) -> PureLdp:
     return PureLdp(size, client, lambda: server, place, float(server.epsilon))
 
 
-def _private_count_sketch(size: int, epsilon: float) -> PureLdp:
-    def server() -> Any:
-        return theirs.PCSServer(epsilon, _ROWS, _WIDTH, use_median=False)
-
-    client = theirs.PCSClient(epsilon, _ROWS, _WIDTH, server().get_hash_funcs())
-    return PureLdp(size, client, server, lambda *_: 0, epsilon)
-
-
-_MAKERS: dict[str, Callable[[int, float], PureLdp]] = {
-    "DE": _direct,
-    "OUE": _unary,
-    "OLH": _local_hashing,
-    "FLH": _fast_local_hashing,
-    "RAPPOR": _rappor,
-    "PCS": _private_count_sketch,
-}
+_MAKERS = {"DE": _direct, "OUE": _unary, "OLH": _local_hashing, "RAPPOR": _rappor}
 
 
 def make(case: Case) -> PureLdp:

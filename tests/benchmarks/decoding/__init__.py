@@ -1,1 +1,0 @@
-"""Cases in which candidate strings are looked for in RAPPOR's counts."""
