@@ -1,13 +1,12 @@
 """A fold counts each batch of the spool once."""
 
-import threading
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from dither_server.store import Refusal, Store, StoreError
+from dither_server.store import Refusal, Store
 from dither_server.store.folds import FoldSums
 from dither_shared import ParameterError
 from dither_spool.blobs import Folder, SpoolError, blob_store_at
@@ -17,7 +16,6 @@ from server.collecting import LAYOUT, THEME, TODAY, upload
 from server.database import execute, url_of
 from spool.spooling import (
     NOW,
-    PATIENCE,
     Delivery,
     KilledError,
     assert_same,
@@ -89,33 +87,6 @@ def test_files_that_are_no_segments_are_left_alone(counts: Store, blobs: Folder)
     blobs.put("segments", "README", b"not ours")
     assert folded(folding(counts, blobs))[0].segments == 1
     assert blobs.names("segments") == ["README"]
-
-
-def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    sent = some(100, 11)
-    deliver(blobs, sent, 11)
-    inside, reports = threading.Event(), []
-
-    def second() -> None:
-        inside.wait(PATIENCE)
-        with closing(opened(url_of(tmp_path))) as store:
-            reports.extend(folded(folding(store, blobs)))
-
-    thread = threading.Thread(target=second)
-    thread.start()
-
-    def hold(step: FoldStep) -> None:
-        if step is FoldStep.ADDED and not inside.is_set():
-            store = stack.enter_context(closing(opened(url_of(tmp_path))))
-            with pytest.raises(StoreError, match="another fold is under way"):
-                list(folding(store, blobs).fold(0.01))
-            inside.set()
-
-    with ExitStack() as stack:
-        (report,) = folded(folding(counts, blobs, after=hold))
-    thread.join()
-    assert [report.sums.batches, *(run.sums.batches for run in reports)] == [100, 0]
-    assert_same(counts, tmp_path, sent)
 
 
 def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
