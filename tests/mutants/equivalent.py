@@ -51,6 +51,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "yield np.frombuffer(content, dtype=np.uint8).reshape(- 2, 16)",
     ): "numpy infers the length for any negative number",
     (
+        "server/dither_spool/ids.py",
+        "for later, day in pairwise(sorted({today, *(day for day in days if day < today)}, reverse=True)):",
+    ): "today is in the set already",
+    (
         "server/dither_spool/records.py",
         'rows = np.ascontiguousarray(windows).view(f"S{length}").reshape(- 2)',
     ): "numpy infers the length for any negative number",
