@@ -1,10 +1,9 @@
-"""From real clients through one real collector process to its answers: numbers, crossings, surveys and strata.
+"""From real clients through one real collector process to its answers: numbers, crossings and surveys.
 
 The noise and the draws are the operating system's: a test here fails by chance with a probability below 1e-6.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,10 +16,9 @@ import pytest
 import dither
 from benchmarks.numeric_devices import MADE_UP, metric_of, run, truth
 from dither import __main__ as program
-from dither_server.store import Store
 from dither_shared import parse_metrics
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_simulations.collector import Access, fetch, fetch_estimate
+from dither_simulations.collector import Access, fetch_estimate
 from server.collecting import running
 
 DEVICES, EPSILON, CONFIDENCE = 300, 6.0, 1 - 1e-8
@@ -43,11 +41,6 @@ type = "cross"
 cross = ["theme", "device"]
 epsilon = {EPSILON}
 
-[metrics.layout]
-type = "choice"
-values = ["tabs", "list"]
-epsilon = 4.0
-strata = {{platform = ["linux", "windows"], channel = ["stable"]}}
 """ + "".join(
     f'[metrics.{name}]\ntype = "number"\nlow = {column.low}\nhigh = {column.high}\nepsilon = {EPSILON}\n'
     for name, column in MADE_UP.items()
@@ -56,14 +49,6 @@ METRICS = parse_metrics(DEFINITION)
 THEMES, KINDS = ("light", "dark", "other"), ("phone", "desktop", "other")
 SHARES = np.array([[0.1, 0.3, 0.0], [0.5, 0.1, 0.0], [0.0, 0.0, 0.0]])
 """Of people with each theme (rows) on each kind of device (columns)."""
-
-LAYOUTS = [
-    *(("linux", "stable", "tabs" if number % 20 else "list") for number in range(120)),
-    *(("linux", "nightly", "list") for _ in range(40)),
-    *(("windows", "stable", "list" if number % 20 else "tabs") for number in range(120)),
-    *(("amiga", None, "tabs") for _ in range(20)),
-]
-"""The platform and the channel of each device, and its person's layout."""
 
 
 class Fleet(NamedTuple):
@@ -75,15 +60,11 @@ class Fleet(NamedTuple):
     numbers: dict[str, "np.ndarray[Any, np.dtype[np.float64]]"]
 
 
-def report(url: str, answers: dict[str, object], platform: str, channel: str | None, layout: str) -> bool:
-    """Let a device report; its app names the platform once, and the channel with the layout."""
-    client = dither.Client(
-        METRICS, url, "answers", dither.MemoryState("on"), background=False, environ={}, strata={"platform": platform}
-    )
+def report(url: str, answers: dict[str, object]) -> bool:
+    client = dither.Client(METRICS, url, "answers", dither.MemoryState("on"), background=False, environ={})
     with closing(client):
         for name, answer in answers.items():
             client.record(name, answer)
-        client.record("layout", layout, **({} if channel is None else {"channel": channel}))
         return client.flush(30.0)
 
 
@@ -97,7 +78,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         pair = {"theme": THEMES[cells[number] // 3], "device": KINDS[cells[number] % 3]}
         answers: dict[str, object] = {"both": pair, **pair}
         answers |= {name: float(held[number]) for name, held in numbers.items()}
-        return report(url, answers, *LAYOUTS[number])
+        return report(url, answers)
 
     with running(folder, toml=DEFINITION) as (url, _):
         with ThreadPoolExecutor(32) as pool:
@@ -161,50 +142,11 @@ def test_intervals_from_reports_of_real_clients_contain_the_truth(name: str, eps
     assert widths[1] < 50
 
 
-def test_strata_are_estimated_separately_and_together_and_compared(fleet: Fleet) -> None:
-    path = f"/v1/metrics/layout/{{}}&confidence={CONFIDENCE}"
-    answers: Any = fetch(fleet.collector, path.format("estimate?by=platform&by=channel"))
-    *strata, everyone = answers
-    assert {"/".join(part["stratum"].values()): part["reports"] for part in strata} == {
-        "linux/stable": 120, "linux/other": 40, "windows/stable": 120, "other/other": 20,
-    }  # fmt: skip
-    assert (everyone["reports"], set(everyone["stratum"].values())) == (DEVICES, {None})
-    assert fetch(fleet.collector, path.format("estimate?platform=linux"))["reports"] == 160
-    groups = [*(tuple(part["stratum"].values()) for part in strata)]
-    for answer, (platform, channel) in zip([*strata, everyone], [*groups, (None, None)], strict=True):
-        held = Counter(value for where, how, value in LAYOUTS if fits(platform, where) and fits(channel, how))
-        for row in answer["values"]:
-            assert row["low"] <= held[row["value"]] / answer["reports"] <= row["high"]
-    compared = fetch(fleet.collector, path.format("compare?platform=windows&other_platform=linux&channel=stable"))
-    (tabs,) = (row for row in compared["values"] if row["value"] == "tabs")
-    assert tabs["low"] > 0  # from 5% on windows to 95% on linux
-    # Estimates are linear in the tally: that of all weighs its strata.
-    weights = [part["reports"] / DEVICES for part in strata]
-    for place, row in enumerate(everyone["values"]):
-        weighed = sum(weight * one["values"][place]["frequency"] for weight, one in zip(weights, strata, strict=True))
-        assert abs(row["frequency"] - weighed) < 1e-12
-
-
-def fits(wanted: str | None, value: str | None) -> bool:
-    """Whether a device that gave this value is in the stratum; an unlisted value is in the stratum "other"."""
-    listed = value if value in {"linux", "windows", "stable"} else "other"
-    return wanted in {None, listed}
-
-
-def test_the_tally_of_a_metric_is_the_sum_of_its_strata(fleet: Fleet) -> None:
-    layout = METRICS["layout"]
-    with closing(Store(f"sqlite:///{fleet.folder}/dither.db", create=False)) as store:
-        parts = [store.tally(layout, places=(place,)) for place in range(6)]
-        whole = store.tally(layout)
-    assert (whole.counts == sum(part.counts for part in parts)).all()
-    assert whole.total == DEVICES
-
-
 def test_the_command_test_names_metrics_that_a_collector_would_not_count(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definition, newer = fleet.folder / "metrics.toml", fleet.folder / "newer.toml"
-    newer.write_text(definition.read_text().replace("epsilon = 4.0", "epsilon = 2.0"))
+    newer.write_text(definition.read_text().rstrip().removesuffix(str(EPSILON)) + "5.0\n")
     assert program.main(["test", "--endpoint", fleet.collector.url, "--metrics", str(definition)]) == 0
     assert "FAILED" not in capsys.readouterr().out
     assert program.main(["test", "--endpoint", fleet.collector.url, "--metrics", str(newer)]) == 1

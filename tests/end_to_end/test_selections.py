@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from click.testing import CliRunner
 from flask import Flask
 
 from dither_server.app import collector_of, create_app
-from dither_server.cli.main import cli
 from dither_server.reading.summaries.selections import COLUMNS
 from dither_shared import KeyedEntropy, parse_metrics
-from server.collecting import TODAY, config, environment
+from server.cli.invoking import invoke
+from server.collecting import TODAY, config
 from server.devices import bodies, count
 
 DEFINITION = """
@@ -94,23 +93,6 @@ def test_estimate_has_shares_the_average_and_pairs(app: Flask) -> None:
     assert pairs["search", "export"]["both"] == pairs["export", "search"]["both"]
 
 
-def test_strata_have_their_own_shares_and_pairs(app: Flask) -> None:
-    """Everyone on Linux searched and exported, and nobody else exported."""
-    http, url = app.test_client(), "/v1/metrics/used/estimate"
-    linux, other = (http.get(f"{url}?platform={name}").get_json() for name in ("linux", "other"))
-    assert (linux["reports"], other["reports"]) == (3 * 60, 3 * 60 + len(USED))
-    assert [row["value"] for row in linux["values"] if row["low"] > 0.5] == ["export", "search"]
-    assert other["values"][0]["high"] < 0.25
-    assert linux["average"]["low"] <= 2 <= linux["average"]["high"]
-    answer = http.get(f"{url}?by=platform").get_json()
-    whole = http.get(url).get_json()
-    found = {part["stratum"]["platform"]: part["pairs"] for part in answer}
-    assert found == {"linux": linux["pairs"], "other": other["pairs"], None: whole["pairs"]}
-    rows = csv.DictReader(io.StringIO(http.get(f"{url}?by=platform&format=csv").text))
-    assert {row["platform"] for row in rows if row["given"]} == {"linux", "other", ""}
-    assert "linux" in http.get("/m/used").text
-
-
 def test_set_is_cut_to_at_most_values_and_privset_gives_no_pairs(app: Flask) -> None:
     answer = app.test_client().get("/v1/metrics/matters/estimate").get_json()
     assert answer["mechanism"] == "privset"
@@ -121,20 +103,6 @@ def test_set_is_cut_to_at_most_values_and_privset_gives_no_pairs(app: Flask) -> 
     assert answer["average"]["low"] <= 5 / 3 <= answer["average"]["high"] <= 2
     assert answer["pairs"] == []
     assert "set-response" in answer["unseen_pairs"]
-
-
-def test_an_estimate_shows_the_values_that_are_asked_for(app: Flask) -> None:
-    http, url = app.test_client(), "/v1/metrics/used/estimate"
-    answer = http.get(f"{url}?values=search&values=export").get_json()
-    assert [row["value"] for row in answer["values"]] == ["search", "export"]
-    assert {(pair["given"], pair["value"]) for pair in answer["pairs"]} == {("search", "export"), ("export", "search")}
-    together = http.get(f"{url}?simultaneous=true").get_json()
-    assert together["simultaneous"] == "bonferroni"
-    for kind in ("values", "pairs"):
-        wider = zip(together[kind], http.get(url).get_json()[kind], strict=True)
-        assert all(wide["low"] <= one["low"] and one["high"] <= wide["high"] for wide, one in wider)
-    by_day = http.get(f"{url}?by_day=true").get_json()
-    assert [day["since"] for day in by_day] == [str(TODAY - timedelta(days=back)) for back in (7, 2, 1, 0)]
 
 
 def test_days_are_compared_and_drawn_as_a_trend(app: Flask) -> None:
@@ -172,26 +140,26 @@ def test_every_format_has_one_row_per_value_and_one_per_pair(app: Flask) -> None
     assert [row["given"] for row in text] == [row["given"] or "" for row in rows]
 
 
-def test_pages_show_the_numbers_of_the_answer(app: Flask) -> None:
+def test_strata_have_their_own_shares_and_pairs(app: Flask) -> None:
+    """Everyone on Linux searched and exported, and nobody else exported."""
+    http, url = app.test_client(), "/v1/metrics/used/estimate"
+    linux, other = (http.get(f"{url}?platform={name}").get_json() for name in ("linux", "other"))
+    assert (linux["reports"], other["reports"]) == (3 * 60, 3 * 60 + len(USED))
+    assert [row["value"] for row in linux["values"] if row["low"] > 0.5] == ["export", "search"]
+    assert other["values"][0]["high"] < 0.25
+    parts = {part["stratum"]["platform"]: part["pairs"] for part in http.get(f"{url}?by=platform").get_json()}
+    assert parts == {"linux": linux["pairs"], "other": other["pairs"], None: http.get(url).get_json()["pairs"]}
+
+
+def test_pages_and_commands_show_shares_and_pairs(app: Flask, folder: Path) -> None:
     http = app.test_client()
     page = http.get("/m/used").text
-    assert "may add up to more than 100%" in page
-    assert "On average, a person chose" in page
-    assert "Chosen together" in page
-    assert "of those with <bdi>search</bdi>" in page
-    few = http.get("/m/matters").text
-    assert "Which answers go together cannot be seen" in few
-
-
-def test_commands_print_shares_and_pairs(app: Flask, folder: Path) -> None:
+    for text in ("On average, a person chose", "Chosen together", "of those with <bdi>search</bdi>", "linux"):
+        assert text in page
+    assert "Which answers go together cannot be seen" in http.get("/m/matters").text
     (folder / "metrics.toml").write_text(DEFINITION, encoding="utf-8")
-    run = CliRunner().invoke(cli, ["estimate", "used"], env=environment(folder))
-    assert run.exit_code == 0, run.output
-    assert "a person has" in run.output
-    assert "of those with" in run.output
-    none = CliRunner().invoke(cli, ["estimate", "matters"], env=environment(folder))
-    assert "each value of a report is counted separately" in none.output
-    answer = json.loads(CliRunner().invoke(cli, ["estimate", "used", "--json"], env=environment(folder)).output)
-    assert answer == app.test_client().get("/v1/metrics/used/estimate").get_json()
-    written = CliRunner().invoke(cli, ["refresh"], env=environment(folder))
-    assert "4 days written" in written.output
+    printed = invoke(folder, "estimate", "used").stdout
+    assert "a person has" in printed
+    assert "of those with" in printed
+    assert "each value of a report is counted separately" in invoke(folder, "estimate", "matters").stdout
+    assert "4 days written" in invoke(folder, "refresh").output

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
 
+import jsonschema_rs
 import pytest
 from flask import Flask
 
@@ -16,6 +17,7 @@ from dither_server.reading.query import Query
 from dither_shared import KeyedEntropy, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
 from server.devices import bodies, count
+from server.reading.test_numbers import body_schema
 
 DEFINITION = """
 [metrics.plugin]
@@ -69,5 +71,5 @@ def test_strings_that_nobody_listed_are_discovered(app: Flask) -> None:
     assert by_value.keys() == {"io.op…", "a.b"}
     assert by_value["io.op…"]["low"] <= 0.5 <= by_value["io.op…"]["high"]
     assert by_value["a.b"]["low"] <= 0.4 <= by_value["a.b"]["high"]
-    page = app.test_client().get("/m/crash").text
-    assert "io.op…" in page
+    assert "io.op…" in app.test_client().get("/m/crash").text
+    jsonschema_rs.validate(body_schema(app.test_client(), "/v1/metrics/{name}/estimate"), answer)

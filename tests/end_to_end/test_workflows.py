@@ -1,6 +1,5 @@
-"""Workflows and editor settings name only what exists. They are read here, not run."""
+"""Workflows, hooks and editor settings name only what exists. They are read here, not run."""
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -23,31 +22,14 @@ def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
     assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
 
 
-def test_an_action_has_one_commit_everywhere() -> None:
-    pins = {
-        tuple(one.split("@"))
-        for path in WORKFLOWS
-        for one in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
-    }
-    assert len({name for name, _ in pins}) == len(pins)
-
-
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_may_only_read_and_jobs_have_only_the_permissions_they_need(path: Path) -> None:
     workflow = loaded(path)
     assert workflow["permissions"] == {"contents": "read"}
     may = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
-    assert (
-        may
-        == {
-            "test": {},
-            "release": {
-                "attest": {"id-token": "write", "attestations": "write"},
-                "pypi": {"id-token": "write"},
-                "page": {"contents": "write"},
-            },
-        }[path.stem]
-    )
+    attest = {"id-token": "write", "attestations": "write"}
+    release = {"attest": attest, "pypi": {"id-token": "write"}, "page": {"contents": "write"}}
+    assert may == {"test": {}, "release": release}[path.stem]
     assert "secrets." not in path.read_text(encoding="utf-8")
     assert all(job["timeout-minutes"] <= 60 for job in workflow["jobs"].values())
     assert all(job.get("needs") for name, job in workflow["jobs"].items() if name in may), "nothing is published unseen"
@@ -85,12 +67,8 @@ def test_the_bill_lists_every_extra_that_is_used() -> None:
 
 
 def test_dependabot_updates_every_ecosystem_of_the_repository() -> None:
-    wanted = {
-        "pip": "pyproject.toml",
-        "npm": "package.json",
-        "docker": "Dockerfile",
-        "github-actions": ".github/workflows",
-    }
+    wanted = {"pip": "pyproject.toml", "npm": "package.json", "docker": "Dockerfile"}
+    wanted["github-actions"] = ".github/workflows"
     updates = loaded(ROOT / ".github/dependabot.yml")["updates"]
     assert {update["package-ecosystem"] for update in updates} == wanted.keys()
     for update in updates:
@@ -100,8 +78,17 @@ def test_dependabot_updates_every_ecosystem_of_the_repository() -> None:
         assert len(update["groups"]) == 1
 
 
-def test_an_editors_container_makes_the_environment_that_make_makes() -> None:
-    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
-    assert container["postCreateCommand"].endswith("make .venv/installed")
-    assert "\n.venv/installed:" in (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert container["forwardPorts"] == [8000]
+def test_hooks_run_what_make_lint_runs_on_every_commit() -> None:
+    """Not on the staged files alone: types and import contracts are those of the whole project."""
+    make = (ROOT / "Makefile").read_text("utf-8")
+    (folder,) = re.findall(r"^BIN := (\S+)$", make, re.MULTILINE)
+    (recipe,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", make, re.MULTILINE)
+    config = loaded(ROOT / ".pre-commit-config.yaml")
+    (repository,) = config["repos"]
+    assert repository["repo"] == "local"  # nothing is downloaded
+    hooks = repository["hooks"]
+    commands = [line.strip() for line in recipe.replace("$(BIN)", folder).splitlines()]
+    assert [hook["entry"] for hook in hooks] == commands
+    assert len(commands) >= 4
+    for hook in hooks:
+        assert (hook["language"], hook["always_run"], hook["pass_filenames"]) == ("system", True, False)

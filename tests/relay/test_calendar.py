@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from dither_relay.relay import Relay
+from dither_relay.store import RelayStore
 from dither_serving.problems import Problem
-from dither_shared.sealed import Pool, SealedBatch, SealedReport, pool_period
-from relay.fake_collector import collecting
+from dither_shared.sealed import Pool
+from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import (
-    LAYOUT,
     LIMITS,
     LISTED,
     POOLS,
@@ -24,12 +23,10 @@ from relay.relaying import (
     hold,
     rounds,
     rows,
-    stored,
 )
 
 MONDAY = date(2026, 11, 16)
 WEEK = f"week-{MONDAY}"
-PERIODS = [WEEK, f"day-{TODAY}", "once"]
 
 
 def _standing(now: datetime) -> Callable[[], datetime]:
@@ -55,61 +52,51 @@ def test_a_pool_takes_reports_from_its_first_day_until_long_after_its_last() -> 
 
 
 @pytest.mark.parametrize(("period", "due"), [(WEEK, 8), (f"day-{MONDAY}", 2), ("once", -1)])
-def test_a_pool_leaves_a_day_after_its_period(period: str, due: int, tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        hold(store, rows(9), period=period, day=MONDAY)
-        for number in range(-1, 10):
-            assert forward(store, collector.url, today=MONDAY + timedelta(days=number)).reports == 9 * (number == due)
+def test_a_pool_leaves_a_day_after_its_period(
+    period: str, due: int, store: RelayStore, collector: FakeCollector
+) -> None:
+    hold(store, rows(9), period=period, day=MONDAY)
+    for number in range(-1, 10):
+        assert forward(store, collector.url, today=MONDAY + timedelta(days=number)).reports == 9 * (number == due)
 
 
-def test_no_batch_has_reports_of_two_periods(tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        for seed, period in enumerate(PERIODS):
-            hold(store, rows(9, seed), period=period)
-        assert forward(store, collector.url, today=TODAY + timedelta(days=9)).reports == 27
-        sent = [SealedBatch.decode(body) for body in collector.bodies]
-        assert {batch.pool.period: sorted(batch.split(3)) for batch in sent} == {
-            period: sorted(rows(9, seed)) for seed, period in enumerate(PERIODS)
-        }
-        assert {batch.total for batch in sent} == {9}
+def test_late_reports_wait_for_a_batch_of_their_own_or_are_dropped_and_counted(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    hold(store, rows(9), period=WEEK)
+    day = MONDAY + timedelta(days=8)
+    one = rounds(store, collector.url, today=day)
+    one.freeze()
+    assert one.post({}).reports == 9
+    hold(store, rows(13), period=WEEK, day=day)  # nine retries, and four that are too few
+    one.freeze()
+    assert one.post({}).reports == 0
+    later = rounds(store, collector.url, today=day + timedelta(days=30))
+    later.freeze()
+    later.tidy()
+    (theme, *_) = (held for held in store.held() if held.forwarded)
+    assert (theme.waiting, theme.forwarded, theme.dropped) == (0, 9, 4)
 
 
-def test_late_reports_wait_for_a_batch_of_their_own_or_are_dropped_and_counted(tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        hold(store, rows(9), period=WEEK)
-        day = MONDAY + timedelta(days=8)
-        one = rounds(store, collector.url, today=day)
-        one.freeze()
-        assert one.post({}).reports == 9
-        hold(store, rows(13), period=WEEK, day=day)  # nine retries, and four that are too few
-        one.freeze()
-        assert one.post({}).reports == 0
-        later = rounds(store, collector.url, today=day + timedelta(days=30))
-        later.freeze()
-        later.tidy()
-        (theme, *_) = (held for held in store.held() if held.forwarded)
-        assert (theme.waiting, theme.forwarded, theme.dropped) == (0, 9, 4)
-
-
-def test_reports_of_a_long_period_are_not_too_old(tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        hold(store, rows(3), period=WEEK, day=MONDAY - timedelta(days=60))  # days of the relay, not of its clock
-        hold(store, rows(2), pool=2, day=MONDAY - timedelta(days=60))
-        rounds(store, collector.url, today=MONDAY).tidy()
-        assert [(held.waiting, held.dropped) for held in store.held() if held.waiting or held.dropped] == [
-            (0, 2),
-            (3, 0),
-        ]
+def test_reports_of_a_long_period_are_not_too_old(store: RelayStore, collector: FakeCollector) -> None:
+    hold(store, rows(3), period=WEEK, day=MONDAY - timedelta(days=60))  # days of the relay, not of its clock
+    hold(store, rows(2), pool=2, day=MONDAY - timedelta(days=60))
+    rounds(store, collector.url, today=MONDAY).tidy()
+    assert [(held.waiting, held.dropped) for held in store.held() if held.waiting or held.dropped] == [
+        (0, 2),
+        (3, 0),
+    ]
 
 
 @pytest.mark.parametrize(("least", "leaves"), [(1, True), (9, True), (10, False), (10_000, False)])
-def test_pool_waits_for_its_own_minimum_if_that_is_above_the_relays(least: int, leaves: bool, tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, stored(tmp_path) as store:
-        pool = THEME._replace(least=least)
-        store.list_pools([LISTED[0]._replace(digest=pool.digest)], LIMITS)
-        ((_, number),) = store.pools()[pool.digest].items()
-        store.commit([arrival._replace(number=number, pool=pool) for arrival in arrivals(rows(9))], TODAY, b"")
-        assert forward(store, collector.url, batch=5).reports == 9 * leaves
+def test_pool_waits_for_its_own_minimum_if_that_is_above_the_relays(
+    least: int, leaves: bool, store: RelayStore, collector: FakeCollector
+) -> None:
+    pool = THEME._replace(least=least)
+    store.list_pools([LISTED[0]._replace(digest=pool.digest)], LIMITS)
+    ((_, number),) = store.pools()[pool.digest].items()
+    store.commit([arrival._replace(number=number, pool=pool) for arrival in arrivals(rows(9))], TODAY, b"")
+    assert forward(store, collector.url, batch=5).reports == 9 * leaves
 
 
 def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
@@ -119,22 +106,3 @@ def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
         with pytest.raises(Problem) as caught:
             relay.pools.number(THEME._replace(least=1000), 51)
         assert caught.value.kind.slug == "unknown-pool"
-
-
-def taken(relay: Relay, period: str) -> int:
-    """Return the status of a report of a period at a relay."""
-    body = SealedReport(LAYOUT._replace(period=period), rows(1)[0]).encode()
-    environ = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(body))}
-    return relay.endpoint.respond(environ | {"wsgi.input": BytesIO(body), "REMOTE_ADDR": "127.0.0.1"})[0]
-
-
-def test_wrong_clocks_of_devices_are_refused_and_counted(tmp_path: Path) -> None:
-    clock = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    with collecting(POOLS) as collector, Relay(config(tmp_path, collector.url, now=lambda: clock)) as relay:
-        relay.pools.refresh()
-        today = clock.toordinal()
-        statuses = {days: taken(relay, pool_period("day", today + days)) for days in (-900, -17, -15, 0, 1, 900)}
-        assert statuses == {-900: 422, -17: 422, -15: 202, 0: 202, 1: 404, 900: 404}
-        counts = relay.numbers.text([]).decode()
-        assert 'dither_relay_refused_total{reason="pool-closed"} 2.0' in counts
-        assert 'dither_relay_refused_total{reason="unknown-pool"} 2.0' in counts

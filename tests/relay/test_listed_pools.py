@@ -30,26 +30,31 @@ def kind(pools: Pools, pool: Pool, length: int) -> Kind:
     return caught.value.kind
 
 
-def test_relay_knows_the_pools_that_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
-    pools = Pools(store, CollectorClient(collector.url, "", 5))
+@pytest.fixture
+def pools(store: RelayStore, collector: FakeCollector) -> Pools:
+    return Pools(store, CollectorClient(collector.url, "secret", 5))
+
+
+def test_relay_knows_the_pools_that_the_collector_lists(pools: Pools, collector: FakeCollector) -> None:
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
     pools.refresh()
     assert pools.number(THEME, 51) == 1
     assert kind(pools, THEME, 50) is Kind.MALFORMED
+    assert kind(pools, THEME, 1138) is Kind.MALFORMED
+    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop malformed reports
     assert kind(pools, LAYOUT, 51) is Kind.UNKNOWN_POOL
     collector.pools = POOLS
     pools.refresh()
     assert pools.number(LAYOUT, 51) == 2
     assert pools.number(THEME, 1139) == 3
-    collector.pools = POOLS[1:2]
+    collector.pools = POOLS[2:]
     pools.refresh()
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
 
 
-def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector: FakeCollector) -> None:
+def test_empty_list_of_pools_is_reported_as_trouble(pools: Pools, collector: FakeCollector) -> None:
     """Otherwise it would stay silent: its key file may be elsewhere than the operator thinks."""
     collector.pools = []
-    pools = Pools(store, CollectorClient(collector.url, "", 5))
     with pytest.raises(RejectedError, match="lists no pool"):
         pools.refresh()
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE
@@ -68,22 +73,9 @@ def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, 
     assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
 
 
-def test_unlisted_suite_is_an_unknown_pool_and_another_length_is_malformed(
-    store: RelayStore, collector: FakeCollector
-) -> None:
-    pools = Pools(store, CollectorClient(collector.url, "", 5))
-    pools.refresh()
-    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop malformed reports
-    assert kind(pools, THEME, 1138) is Kind.MALFORMED
-    collector.pools = POOLS[2:]
-    pools.refresh()
-    assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
-
-
 def test_reports_for_unknown_pools_add_no_pool_and_cause_no_request(
-    store: RelayStore, collector: FakeCollector
+    pools: Pools, store: RelayStore, collector: FakeCollector
 ) -> None:
-    pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.start()
     while not pools.is_known:
         pass
@@ -94,43 +86,35 @@ def test_reports_for_unknown_pools_add_no_pool_and_cause_no_request(
     assert len(store.held()) == 1
 
 
-NO_LISTINGS = [
-    [],
-    {"pools": []},
-    {"pools": [], "batch_limit": 0, "body_limit": 1},
-    {"pools": [], "batch_limit": True, "body_limit": 1},
-    {"pools": [], "batch_limit": "1", "body_limit": 1},
-    {"pools": [{"pool": "theme", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
-    {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
-    {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
-    {"pools": [{"pool": THEME.digest, "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
-    {"pools": [{"pool": THEME.digest.upper(), "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
-    {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
-    "<html>",
-]
+def listing(**changed: object) -> dict[str, object]:
+    return {"pools": [], "batch_limit": 1, "body_limit": 1} | changed
 
 
-def test_answer_that_is_no_list_of_pools_is_rejected(store: RelayStore, collector: FakeCollector) -> None:
-    for listing in NO_LISTINGS:
-        collector.listing = listing or [0]
+def pool(**changed: object) -> dict[str, object]:
+    return {"pool": THEME.digest, "suite": "x25519", "length": 51} | changed
+
+
+def test_answer_that_is_no_list_of_pools_is_rejected(pools: Pools, store: RelayStore, collector: FakeCollector) -> None:
+    for wrong in (
+        *([0], "<html>", {"pools": []}, listing(pools=["theme"])),
+        *(listing(batch_limit=limit) for limit in (0, True, "1")),
+        *(listing(pools=[pool(length=length)]) for length in (48, 10**6, None)),
+        *(listing(pools=[pool(pool=digest)]) for digest in ("theme", THEME.digest.upper())),
+    ):
+        collector.listing = wrong
         with pytest.raises(RejectedError, match="cannot be read"):
-            Pools(store, CollectorClient(collector.url, "", 5)).refresh()
-        assert store.held() == [], listing
+            pools.refresh()
+        assert store.held() == [], wrong
 
 
-def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCollector) -> None:
+def test_a_suite_of_the_future_is_left_out(pools: Pools, store: RelayStore, collector: FakeCollector) -> None:
     collector.pools = [*POOLS, (THEME.series, "future", 99)]
-    pools = Pools(store, CollectorClient(collector.url, "secret", 5))
     pools.refresh()
     assert len(store.held()) == 3
     assert collector.tokens == {"Bearer secret"}
 
 
-def test_fault_while_refreshing_pools_is_a_trouble(
-    store: RelayStore, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pools = Pools(store, CollectorClient(collector.url, "", 5))
-
+def test_fault_while_refreshing_pools_is_a_trouble(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         pools.close()  # so that the thread ends after its first turn
         raise RuntimeError("a fault of ours")

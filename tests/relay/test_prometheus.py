@@ -11,18 +11,12 @@ import pytest
 from dither_relay.relay import Relay
 from dither_relay.store import RelayStore
 from dither_server.store import StoreError
-from relay.fake_collector import FakeCollector, collecting
-from relay.relaying import LAYOUT, NOON, POOLS, THEME, TODAY, config, hold, rows, stored
+from relay.fake_collector import FakeCollector
+from relay.relaying import LAYOUT, NOON, THEME, TODAY, config, hold, rows, stored
 from server.test_monitoring import ALERTS, promtool
 from server.test_prometheus import samples
 
 POOL = f'{{pool="{THEME.series}",suite="x25519"}}'
-
-
-@pytest.fixture
-def collector() -> Iterator[FakeCollector]:
-    with collecting(POOLS) as one:
-        yield one
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import configparser
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
@@ -21,18 +20,10 @@ from dither_server.access.tokens import Role
 from dither_server.cli.main import cli as collector_cli
 from dither_server.config.sources import COLLECTOR
 from ports import kept_port
-from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment, running
-from server.test_near import await_port
+from server.collecting import METRICS, METRICS_TOML, TODAY, at_once, batch, environment, running
+from server.test_near import await_port, nginx
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
-
-GAUGES = (
-    'dither_reports_acknowledged_total{metric="theme"',
-    "dither_batch_ids",
-    "dither_build_info",
-    "dither_database_up",
-    "dither_oldest",
-)
 
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
@@ -56,13 +47,6 @@ def test_dockerfile_sets_existing_settings_and_does_not_run_as_root() -> None:
     names = {name[1:] for name in kept if name.startswith("!")}
     assert names == {"pyproject.toml", "README.md", "shared", "client", "server", "simulations"}
     assert all((DEPLOY.parents[1] / name).exists() for name in names)
-
-
-def test_compose_sample_is_closed_except_for_reports() -> None:
-    text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
-    assert "read_only: true" in text
-    assert "DITHER_OPEN: report\n" in text
-    assert '"127.0.0.1:8000:8000"' in text
 
 
 UNITS = sorted(path.name for path in DEPLOY.iterdir() if path.suffix in {".service", ".timer"})
@@ -115,55 +99,32 @@ def test_commands_of_the_page_run_as_the_service_does() -> None:
 
 @pytest.mark.slow  # starts three cold processes
 def test_gunicorn_runs_two_workers_on_one_file(tmp_path: Path) -> None:
-    """The WSGI module, imported once and forked: each worker commits, and both end cleanly."""
+    """The WSGI module, imported once and forked: each worker commits, shows the sums of both, and ends cleanly."""
     pytest.importorskip("gunicorn")
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
-    script = f"""
-import http.client, os, signal, subprocess, sys, threading
-bodies = {[batch().encode() for _ in range(20)]!r}
-command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "--threads", "8", "-b", "127.0.0.1:0",
-           "dither_server.wsgi:app"]
-process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-for line in process.stderr:
-    if "Listening at" in line:
-        port = int(line.split("127.0.0.1:")[1].split()[0])
-        break
-threading.Thread(target=process.stderr.read, daemon=True).start()
-def post(body):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("POST", "/v1/reports", body, {{"Content-Type": "application/json"}})
-    statuses.append(connection.getresponse().status)
-    connection.close()
-statuses = []
-threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
-[thread.start() for thread in threads]; [thread.join() for thread in threads]
-gauges = set()
-for _ in range(10):  # each request may reach another worker
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/metrics")
-    lines = connection.getresponse().read().decode().splitlines()
-    gauges |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
-    connection.close()
-process.terminate()
-print(sorted(set(statuses)), process.wait(60), *gauges, sep="\\n")
-"""
-    settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
-    settings["DITHER_OPEN"] = "report,read"
-    settings["DITHER_LOCK_WAIT"] = str(PATIENCE)
-    settings["PROMETHEUS_MULTIPROC_DIR"] = str(tmp_path / "counts")
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600, env=settings
-    )
-    statuses, code, *gauges = ended.stdout.splitlines()
-    assert (statuses, code) == ("[202]", "0"), ended.stderr
-    assert sorted(gauges) == [  # every worker reports the sums of all workers
-        "dither_batch_ids 20",
-        f'dither_build_info{{database="sqlite {sqlite3.sqlite_version.partition(".")[0]}',
-        "dither_database_up 1",
-        "dither_oldest_batch_age_seconds 0",
-        'dither_reports_acknowledged_total{metric="theme"} 180',
-    ]
+    more = {"DITHER_OPEN": "report,read", "DITHER_LOCK_WAIT": "60", "PROMETHEUS_MULTIPROC_DIR": f"{tmp_path}/counts"}
+    bodies, statuses = [batch().encode() for _ in range(20)], set[int | None]()
+    with kept_port() as port:
+        options = ["--preload", "-w", "2", "--threads", "8", "-b", f"127.0.0.1:{port}"]
+        command = [sys.executable, "-m", "gunicorn", *options, "dither_server.wsgi:app"]
+        with subprocess.Popen(command, env={**environment(tmp_path), **more}, stderr=subprocess.DEVNULL) as process:
+            await_port(port)
+            url = f"http://127.0.0.1:{port}"
+
+            def device(body: bytes) -> None:
+                statuses.add(None if (answer := post(url, body)) is None else answer.status)
+
+            at_once(device, *(bodies * 3))
+            lines = set[str]()
+            for _ in range(10):  # each request may reach another worker
+                with closing(connect(url)) as connection:
+                    connection.request("GET", "/metrics")
+                    lines.update(connection.getresponse().read().decode().splitlines())
+            process.terminate()
+            assert (statuses, process.wait(PATIENCE)) == ({202}, 0)
+    names = ("dither_batch_ids ", 'dither_reports_acknowledged_total{metric="theme"')
+    assert sorted(line for line in lines if line.startswith(names)) == [f"{names[0]}20.0", f"{names[1]}}} 180.0"]
     assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     assert tally(tmp_path, METRICS["theme"]).total == 60
 
@@ -231,26 +192,9 @@ def test_nginx_reads_the_sample(name: str, tmp_path: Path) -> None:
 @contextmanager
 def served(site: str, folder: Path, url: str) -> Iterator[int]:
     """Run nginx with a site in front of a collector, without TLS, and yield its port."""
-    with kept_port() as port, _nginx(site, folder, url, port):
-        yield port
-
-
-@contextmanager
-def _nginx(site: str, folder: Path, url: str, port: int) -> Iterator[None]:
     site = site.replace("http://127.0.0.1:8000", url).replace("listen [::]:443 ssl;", "")
-    site = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log stderr crit; worker_processes 1; events {{}}\n"
-        f"http {{ client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; {site} }}\n",
-        encoding="utf-8",
-    )
-    command = [shutil.which("nginx") or "", "-p", str(folder), "-c", "nginx.conf"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            await_port(port)
-            yield
-        finally:
-            process.terminate()
+    with kept_port() as port, nginx(folder, site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};"), port):
+        yield port
 
 
 def of_page(port: int, path: str, origin: str | None, method: str = "POST") -> tuple[int, str | None]:

@@ -1,6 +1,7 @@
 """Questions that metrics.toml no longer holds stay readable: their definitions are in the database."""
 
 import json
+import re
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -39,7 +40,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_commands_read_former_versions_and_former_metrics(folder: Path) -> None:
-    assert json.loads(invoke(folder, "estimate", "theme", "--json").stdout)["reports"] == 50
     older = json.loads(invoke(folder, "estimate", "theme", "--version", THEME.version, "--json").stdout)
     assert (older["reports"], older["version"]) == (300, THEME.version)
     gone = invoke(folder, "estimate", "mobile", "--json")
@@ -64,8 +64,7 @@ def test_metrics_are_listed_and_shown(folder: Path) -> None:
     collect(folder, (OPEN, 0, 0))
     lines = {line.split()[0]: line for line in invoke(folder, "metric", "list").stdout.splitlines()}
     assert len(lines) == 4
-    assert "  enabled  " in lines[THEME.version]
-    assert "2026-11-11 to 2026-11-11  theme" in lines[THEME.version]
+    assert re.search("  enabled  .*2026-11-11 to 2026-11-11  theme", lines[THEME.version])
     assert "  no longer asked  " in lines[MOBILE.version]
     assert "  no reports  " in lines[OPEN.version]
     shown = json.loads(invoke(folder, "metric", "show", "mobile", "--json").stdout)
@@ -95,8 +94,8 @@ def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_pat
 
 
 def test_settings_come_from_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*arguments: str, **variables: str) -> str:
-        ended = CliRunner().invoke(cli, arguments, env={"DITHER_METRICS": "", "DITHER_DB": "", **variables})
+    def run(*arguments: str) -> str:
+        ended = CliRunner().invoke(cli, arguments, env={"DITHER_METRICS": "", "DITHER_DB": ""})
         assert ended.exit_code == 0, ended.stderr
         return ended.stdout
 
@@ -104,13 +103,10 @@ def test_settings_come_from_the_current_folder(folder: Path, monkeypatch: pytest
     monkeypatch.chdir(folder)
     assert json.loads(run("estimate", "theme", "--json"))["reports"] == 50
     assert "no longer asked" in run("metric", "list")
-    assert run("trend", "theme").startswith("theme: ")
     assert run("token", "list") == ""
     shown = json.loads(run("doctor", "--settings", "--json", "--db", "sqlite:///other.db"))
     assert (shown["db"]["value"], shown["db"]["source"]) == ("sqlite:///other.db", "--db")
     assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("metrics.toml", "collector.toml: metrics")
-    shown = json.loads(run("doctor", "--settings", "--json", DITHER_METRICS="m.toml"))
-    assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("m.toml", "DITHER_METRICS")
     (folder / "empty.toml").touch()
     named = json.loads(run("doctor", "--settings", "--json", "--config", "empty.toml"))
     assert (named["db"]["value"], named["db"]["source"]) == (None, "not set")  # a file that is named is the only one

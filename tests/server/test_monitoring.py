@@ -49,7 +49,7 @@ def test_alerts_and_dashboard_name_only_what_the_collector_exports(spooling: Fla
     endings = {"histogram": ("_bucket", "_sum", "_count")}
     exported = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
     for text in (ALERTS.read_text(encoding="utf-8"), "\n".join(QUERIES)):
-        asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_numbers.py asks a relay
+        asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_prometheus.py asks a relay
         assert asked
         assert asked <= exported
     named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
@@ -67,6 +67,14 @@ def promtool() -> str:
 def checked(*command: object) -> None:
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("page", ["upkeep.md", "relay.md"])
+def test_prometheus_reads_the_settings_of_the_pages(page: str, tmp_path: Path) -> None:
+    text = (DEPLOY.parents[1] / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    (settings,) = re.findall(r"```yaml\n(# prometheus.yml\n.*?)```", text, re.DOTALL)
+    (tmp_path / "prometheus.yml").write_text(settings, encoding="utf-8")
+    checked(promtool(), "check", "config", "--syntax-only", tmp_path / "prometheus.yml")
 
 
 TESTS = sorted(Path(__file__).parent.glob("*alerts_test.yml"))
@@ -102,26 +110,6 @@ def test_prometheus_parses_the_dashboards_queries_and_the_collectors_answer(
         [promtool(), "check", "metrics"], input=client.get("/metrics").data, capture_output=True, check=False
     )
     assert read.returncode == 0, read.stdout + read.stderr
-
-
-def test_dashboard_panels_have_room_an_id_and_a_description() -> None:
-    panels = DASHBOARD["panels"]
-    places = [
-        (x, y)
-        for at in (panel["gridPos"] for panel in panels)
-        for x in range(at["x"], at["x"] + at["w"])
-        for y in range(at["y"], at["y"] + at["h"])
-    ]
-    assert len(places) == len(set(places))
-    assert max(x for x, _ in places) == 23
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    assert all(panel["description"] for panel in PANELS.values())
-    (bands,) = (
-        override
-        for override in PANELS["$value"]["fieldConfig"]["overrides"]
-        if override["matcher"]["options"] == "high"
-    )
-    assert {"id": "custom.fillBelowTo", "value": "low"} in bands["properties"]
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +191,6 @@ def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str
     values = listed("value", metric="quoted", version=QUOTED.version)
     assert sorted(values) == sorted(row["value"] for row in answers["quoted"]["values"])
     assert values[0] == ODD
-    variables = {
-        name
-        for name, variable in VARIABLES.items()
-        if variable["type"] == "query" and isinstance(variable["query"], str)
-    }
-    assert variables == {"metric", "version", "value"}, "another variable is not tested"
+    queries = {name: one["query"] for name, one in VARIABLES.items() if one["type"] == "query"}
+    asks = {name for name, query in queries.items() if isinstance(query, str)}
+    assert asks == {"metric", "version", "value"}, "another variable is not tested"

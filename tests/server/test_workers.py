@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
-from server.collecting import THEME, batch, rows_of, running, same
+from server.collecting import THEME, at_once, batch, rows_of, running, same
 from server.test_process import PATIENCE, send
 
 
@@ -22,17 +22,11 @@ def test_three_processes_count_a_batch_sent_to_each_of_them_once(tmp_path: Path)
         urls = [url for url, _ in (one, two, three)]
         assert len({urlsplit(url).port for url in urls}) == 3
 
-        def deliver(url: str, ordered: list[bytes]) -> None:
-            left.append(send(url, ordered, len(ordered), threading.Event()))
+        def deliver(turn: int) -> None:
+            ordered = bodies[turn * 20 :] + bodies[: turn * 20]
+            left.append(send(urls[turn], ordered, len(ordered), threading.Event()))
 
-        senders = [
-            threading.Thread(target=deliver, args=(url, bodies[turn * 20 :] + bodies[: turn * 20]))
-            for turn, url in enumerate(urls)
-        ]
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join(3 * PATIENCE)
+        at_once(deliver, 0, 1, 2)
         assert left == [[], [], []]
         for _, process in (one, two, three):
             process.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
 """Batches as collectors append them to a spool, and a slow fold of them, one at a time with dictionaries."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Metric, Report, WireError, parse_metrics
 from dither_spool.bucket import FoldedBucket
-from dither_spool.records import Ids, Records, as_keys
+from dither_spool.records import Ids
 from server.collecting import METRICS_TOML, STRATA_TOML
 
 FOLDED = parse_metrics(
@@ -52,23 +52,6 @@ class Delivery(NamedTuple):
     day: int
     stratum: int
     rows: bytes
-
-
-def segment(deliveries: Sequence[Delivery], versions: Sequence[bytes] = ()) -> Records:
-    """Return deliveries as records, whose list of versions begins with ``versions``."""
-    ordered = sorted(deliveries, key=lambda one: one.batch)
-    known = list(dict.fromkeys([*versions, *(delivery.version for delivery in ordered)]))
-    lengths = np.array([len(delivery.rows) for delivery in ordered], dtype=np.int64)
-    return Records(
-        as_keys(ids_of(delivery.batch for delivery in ordered)),
-        np.array([known.index(delivery.version) for delivery in ordered], dtype=np.uint16),
-        np.array([delivery.day for delivery in ordered], dtype=np.uint16),
-        np.array([delivery.stratum for delivery in ordered], dtype=np.uint8),
-        lengths,
-        np.cumsum(lengths) - lengths,
-        known,
-        np.frombuffer(b"".join(delivery.rows for delivery in ordered), dtype=np.uint8),
-    )
 
 
 def ids_of(batches: Iterable[bytes]) -> Ids:

@@ -15,14 +15,11 @@ from server.collecting import THEME, upload
 from spool.spooling import NOW, Delivery, KilledError, at, emptied, folded, folding, opened, put, tables
 
 CLOCKS = {
-    "right": [0] * 5,
     "a day back": [0] * 2 + [-46] + [0] * 3,
-    "days back": [0] * 2 + [-60] * 2 + [0] * 3,
     "years back": [0] * 2 + [-3650] * 2 + [0] * 3,
     "days ahead": [0] * 2 + [46] * 2 + [0] * 3,
     "years ahead, then days": [0] * 2 + [3650] + [0] * 2 + [46] + [0] * 2,
     "back and right": [0, -46, 0, -46, 0, -3650, 0],
-    "ahead and right": [0, 46, 0, 46, 0, 3650, 0],
 }
 """By how many days the clock is wrong, day by day."""
 
@@ -99,20 +96,6 @@ def test_fold_killed_under_one_clock_is_resumed_under_another(
         put(blobs, some)
         folded(folding(counts, blobs, now=lambda now=then: now))
         assert (total(counts), emptied(blobs)) == (before + 2, True)
-
-
-@pytest.mark.parametrize("jump", [JUMPS[0], pytest.param(JUMPS[1], marks=pytest.mark.slow)])
-def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, blobs: Folder, jump: int) -> None:
-    """They run in turn on two machines, on one spool and one database."""
-    dice, sent = random.Random(2), list[Delivery]()
-    for number in range(6):
-        day = NOW + timedelta(days=number)
-        sent += fresh(dice, day.date())
-        put(blobs, [delivery._replace(day=day.date()) for delivery in sent])
-        for wrong in (0, jump)[number % 2 :]:
-            now = day + timedelta(days=wrong)
-            folded(folding(counts, blobs, now=lambda now=now: now))
-    assert (total(counts), emptied(blobs)) == (len(sent), True)
 
 
 def test_an_older_database_with_a_newer_spool_never_counts_its_missing_batches(

@@ -1,25 +1,21 @@
 """A fold counts each batch of the spool once."""
 
-import threading
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from dither_server.store import Refusal, Store, StoreError
+from dither_server.store import Refusal, Store
 from dither_server.store.folds import FoldSums
 from dither_shared import ParameterError
 from dither_spool.blobs import Folder, SpoolError, blob_store_at
 from dither_spool.fold import FoldStep
 from dither_spool.records import BUCKETS
-from dither_spool.workers import workers
 from server.collecting import LAYOUT, THEME, TODAY, upload
-from server.dask import cluster_of
 from server.database import execute, url_of
 from spool.spooling import (
     NOW,
-    PATIENCE,
     Delivery,
     KilledError,
     assert_same,
@@ -31,7 +27,6 @@ from spool.spooling import (
     opened,
     put,
     some,
-    tables,
 )
 
 
@@ -74,16 +69,6 @@ def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, bl
     assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
-@pytest.mark.slow  # starts Dask's workers
-def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    sent = some(300, 10)
-    deliver(blobs, sent, 10)
-    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
-        (report,) = folded(folding(counts, blobs, spread=spread))
-    assert report.sums.batches == 300
-    assert_same(counts, tmp_path, sent)
-
-
 def test_fold_of_an_object_store_survives_a_kill_at_each_step(counts: Store, tmp_path: Path) -> None:
     store = blob_store_at(f"memory://{tmp_path.name}")
     sent = some(100, 16)
@@ -102,33 +87,6 @@ def test_files_that_are_no_segments_are_left_alone(counts: Store, blobs: Folder)
     blobs.put("segments", "README", b"not ours")
     assert folded(folding(counts, blobs))[0].segments == 1
     assert blobs.names("segments") == ["README"]
-
-
-def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    sent = some(100, 11)
-    deliver(blobs, sent, 11)
-    inside, reports = threading.Event(), []
-
-    def second() -> None:
-        inside.wait(PATIENCE)
-        with closing(opened(url_of(tmp_path))) as store:
-            reports.extend(folded(folding(store, blobs)))
-
-    thread = threading.Thread(target=second)
-    thread.start()
-
-    def hold(step: FoldStep) -> None:
-        if step is FoldStep.ADDED and not inside.is_set():
-            store = stack.enter_context(closing(opened(url_of(tmp_path))))
-            with pytest.raises(StoreError, match="another fold is under way"):
-                list(folding(store, blobs).fold(0.01))
-            inside.set()
-
-    with ExitStack() as stack:
-        (report,) = folded(folding(counts, blobs, after=hold))
-    thread.join()
-    assert [report.sums.batches, *(run.sums.batches for run in reports)] == [100, 0]
-    assert_same(counts, tmp_path, sent)
 
 
 def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
@@ -158,19 +116,14 @@ def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs:
         return [files, *(execute(url_of(tmp_path), f"SELECT * FROM {table}")  # noqa: S608
                          for table in ("tallies", "folds", "fold_runs"))]  # fmt: skip
 
-    before = state()
-    report = folding(counts, blobs).plan()
-    assert (report.sums.batches, report.segments) == (100, 3)
-    assert state() == before
     with pytest.raises(KilledError):
         folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 6)))
-    deliver(blobs, (later := some(30, 15)) + sent[:30], 15)
+    deliver(blobs, some(30, 15) + sent[:30], 15)
     before = state()
     report = folding(counts, blobs).plan()
     assert state() == before
     done = execute(url_of(tmp_path), "SELECT sum(batches) FROM folds")[0][0]
     assert report.sums.batches == 130 - done
-    assert len(later) == 30
 
 
 class Listed(Folder):
@@ -204,19 +157,6 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, blobs: Folder, t
     assert len(days) == 8
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
-
-
-@pytest.mark.parametrize("behind", [20, 44, 60, 4000])
-def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(
-    counts: Store, blobs: Folder, tmp_path: Path, behind: int
-) -> None:
-    sent = [Delivery(upload(THEME, b"\x00"), (NOW - timedelta(days=behind)).date())]
-    for later in (0, 1, 30):
-        when = NOW + timedelta(days=later)
-        put(blobs, sent)
-        put(blobs, [Delivery(upload(THEME, b"\x00"), when.date())])
-        folded(folding(counts, blobs, now=lambda when=when: when))
-    assert sum(tally.total for tally in tables(counts).values()) == 1 + 3
 
 
 def test_unknown_version_stops_the_fold_before_it_begins(blobs: Folder, tmp_path: Path) -> None:

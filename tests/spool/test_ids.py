@@ -148,20 +148,6 @@ def test_file_that_vanishes_fails_or_comes_in_pieces(blobs: BlobStore, monkeypat
     assert held(blobs) == bytes_of(some(0, 50))
 
 
-def test_interrupted_write_leaves_no_file_of_ids(blobs: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> NoReturn:
-        raise OSError(28, "No space left on device")
-
-    add(blobs, BUCKET, "one", some(0, 5), 9_000)
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", fail)
-        with pytest.raises(SpoolError, match="No space left"):
-            add(blobs, BUCKET, "two", some(5, 9), 9_000)
-    assert [path.name for path in (blobs.folder / KIND).iterdir()] == [NAME]
-    (blobs.folder / KIND / ".4711.part").write_bytes(b"torn")  # as a power cut leaves it
-    assert held(blobs) == bytes_of(some(0, 5))
-
-
 def test_forget_deletes_what_is_older_than_the_horizon_in_all_buckets(blobs: BlobStore) -> None:
     for day in range(9_000, 9_010):
         add(blobs, BUCKET, "run", some(day, day + 2), day)
@@ -182,13 +168,6 @@ def test_clock_that_jumps_ages_ids_by_a_week_at_most(blobs: BlobStore) -> None:
         add(blobs, BUCKET, "jump", some(0, 1), 9_039 + jump)
         assert forget(blobs, 45, 9_039 + jump) == {46: 1, 47: 1, 3_650: 7}[jump]
     assert forget(blobs, 45, 9_041) == 0  # set right: ids of days that are yet to come say nothing
-
-
-def test_ids_of_rare_folds_age_at_most_a_week_per_fold(blobs: BlobStore) -> None:
-    for day in range(9_000, 9_100, 7):
-        add(blobs, BUCKET, "run", some(day, day + 1), day)
-        forget(blobs, 45, day)
-    assert len(held(blobs)) == 7
 
 
 @pytest.mark.parametrize("behind", [46, 3_650])

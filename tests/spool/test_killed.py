@@ -2,7 +2,6 @@
 
 import signal
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from dither_spool.blobs import Folder
 from dither_spool.fold import FoldStep
 from dither_spool.layout import claim
 from forkserver import run
-from server.collecting import LAYOUT, THEME, TODAY, VERSION, rows_of, upload
 from server.database import url_of
 from spool.spooling import (
     FILLED,
@@ -26,7 +24,6 @@ from spool.spooling import (
     folded,
     folding,
     opened,
-    put,
     some,
 )
 
@@ -99,33 +96,3 @@ def test_the_command_is_killed_at_each_step(
         assert_same(store, tmp_path, sent)
         assert emptied(blobs)
         assert folded(folding(store, blobs))[0].sums == FoldSums()
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        # They are noted with the counts of their bucket: just before and just after is what matters.
-        pytest.param(step, marks=() if step in {FoldStep.FOLDED, FoldStep.ADDED} else pytest.mark.slow)
-        for step in list(FoldStep)[:6]
-    ],
-)
-def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, blobs: Folder, step: FoldStep) -> None:
-    sent = [delivery for delivery in some(60, 19) if delivery.upload.metric is not LAYOUT]
-    others = [
-        delivery._replace(
-            upload=upload(VERSION, rows_of(VERSION, 3, b"other"), delivery.upload.batch), day=TODAY - timedelta(days=1)
-        )
-        for delivery in sent[:20]
-    ]
-    put(blobs, sent)
-    put(blobs, others)
-    with pytest.raises(KilledError):
-        folded(folding(counts, blobs, after=at(step, 1)))
-    (report, _) = folded(folding(counts, blobs))
-    refused = counts.refusals.read()
-    assert sum(refused.values()) == report.sums.conflicts == 20
-    assert {refusal.kind for refusal in refused} == {"batch-conflict"}
-    assert {(refusal.metric, refusal.version) for refusal in refused} <= {
-        (metric.name, metric.version) for metric in (THEME, VERSION)
-    }
-    assert {refusal.day for refusal in refused} <= {TODAY + timedelta(days=days) for days in (-1, 0, 1)}

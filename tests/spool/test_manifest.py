@@ -35,19 +35,19 @@ MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
     [
         (b"{", "cannot be read"),
         (b"[]", "cannot be read"),
-        (json.dumps(MANIFEST | {"format": 2}).encode(), "format 2, this program knows 1"),
-        (json.dumps(MANIFEST | {"segments": ["../../dither.db"]}).encode(), "something that is not a segment"),
-        (
-            json.dumps(MANIFEST | {"begun": "2026-08-01T00:00:00+00:00"}).encode(),
-            "the database does not know whether it was counted",
-        ),
-        (json.dumps(MANIFEST | {"begun": "2026-11-21T14:05:09"}).encode(), "start time has no time zone"),
-        (json.dumps(MANIFEST | {"begun": "9999-12-31T23:59:59-14:00"}).encode(), "cannot be read"),
+        ({"format": 2}, "format 2, this program knows 1"),
+        ({"segments": ["../../dither.db"]}, "something that is not a segment"),
+        ({"begun": "2026-08-01T00:00:00+00:00"}, "the database does not know whether it was counted"),
+        ({"begun": "2026-11-21T14:05:09"}, "start time has no time zone"),
+        ({"begun": "9999-12-31T23:59:59-14:00"}, "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
     ],
 )
-def test_invalid_manifest_stops_the_fold(counts: Store, blobs: Folder, content: bytes, why: str) -> None:
-    blobs.put("runs", "a" * 32 + ".json", content)
+def test_invalid_manifest_stops_the_fold(
+    counts: Store, blobs: Folder, content: bytes | dict[str, object], why: str
+) -> None:
+    whole = content if isinstance(content, bytes) else json.dumps(MANIFEST | content).encode()
+    blobs.put("runs", "a" * 32 + ".json", whole)
     with pytest.raises(SpoolError, match=why):
         folded(folding(counts, blobs))
 
@@ -115,27 +115,6 @@ def test_readable_part_of_a_damaged_segment_counts_and_the_rest_when_a_copy_is_p
     blobs.put("segments", name, copy)
     (report,) = folded(folding(counts, blobs))
     assert (report.sums.batches, report.sums.repeated) == (len(missing), 120 - len(missing))
-    assert_same(counts, tmp_path, others + held)
-
-
-@pytest.mark.parametrize("step", [FoldStep.FOLDED, FoldStep.ADDED, FoldStep.REMEMBERED, FoldStep.DELETED])
-def test_killed_fold_resumes_without_the_skipped_segments(
-    counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep
-) -> None:
-    put(blobs, others := some(40, 3))
-    name = put(blobs, held := some(60, 4))
-    copy = blobs.read("segments", name)
-    lost = within(held, FILLED[5])
-    damage(blobs, name, lost[0].upload.batch)
-    with pytest.raises(SpoolError, match="is damaged"):
-        folded(folding(counts, blobs))
-    skip(counts, blobs, name)
-    with pytest.raises(KilledError):
-        folded(folding(counts, blobs, after=at(step, 2)))
-    folded(folding(counts, blobs))
-    assert_same(counts, tmp_path, without(others + held, lost))
-    blobs.put("segments", name, copy)
-    assert folded(folding(counts, blobs))[0].sums.batches == len(lost)
     assert_same(counts, tmp_path, others + held)
 
 

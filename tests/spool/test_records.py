@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dither_spool import records
 from dither_spool.blobs import SpoolError
 from dither_spool.records import Records, as_ids, as_keys, day_of, grouped, number_of
-from spool.deliveries import Delivery, segment
+from spool.deliveries import Delivery
 from spool.spooling import arranged, batches, rows_in
 
 BATCH = st.tuples(
@@ -68,7 +68,9 @@ def test_groups_cover_every_value_in_order() -> None:
 
 def test_ranks_order_rows_by_length_and_then_by_bytes() -> None:
     rows = [b"\0\0", b"", b"\0", b"b", b"\0", b"a\0", b"a", b"", b"a\0\0", b"\xff", b"a\0", b"\0b"]
-    table = Records.merged([segment([Delivery(b"%016d" % place, b"v", 1, 0, one) for place, one in enumerate(rows)])])
+    table = Records.merged(
+        [arranged([Delivery(b"%016d" % place, b"version1", 1, 0, one) for place, one in enumerate(rows)])]
+    )
     ranks = table.ranks().tolist()
     for one, other in product(range(len(rows)), repeat=2):
         right = (len(rows[one]), rows[one]), (len(rows[other]), rows[other])
@@ -76,14 +78,14 @@ def test_ranks_order_rows_by_length_and_then_by_bytes() -> None:
 
 
 def test_rows_stay_with_their_records_in_every_selection() -> None:
-    """Records of none, one and several rows, of two segments whose versions are listed in another order."""
+    """Records of none, one and several rows, of segments with two versions and with three."""
     random = np.random.default_rng(3)
-    versions = [b"zz", b"aa", b"mm"]
+    versions = [b"versions", b"version1", b"version2"]
     every = [
         Delivery(random.bytes(16), versions[place % 3], place, place % 7, random.bytes(3 * (place % 4)))
         for place in range(60)
     ]
-    table = Records.merged([segment(every[:25], versions), segment([]), segment(every[25:], versions[::-1])])
+    table = Records.merged([arranged(every[1:25:3] + every[2:25:3]), arranged([]), arranged(every[:25:3] + every[25:])])
     assert table.versions == sorted(versions)
     assert len(table) == 60
     right = sorted(every)

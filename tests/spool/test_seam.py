@@ -2,7 +2,6 @@
 
 import os
 import time
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,11 +13,10 @@ from dither_server.store import Store
 from dither_server.store.sink import SpoolPackage, spool_package
 from dither_spool import seam
 from dither_spool.journal import SpoolJournal
-from dither_spool.layout import SpoolLayout, claim
+from dither_spool.layout import SpoolLayout
 from dither_spool.seam import findings, findings_of_folds
-from server.cli.doctoring import doctor, found, levels, patient, traces, usual_disk
+from server.cli.doctoring import levels, usual_disk
 from server.collecting import TODAY, config, upload
-from server.database import url_of
 
 NOW = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 
@@ -94,24 +92,3 @@ def test_late_fold_is_a_warning_while_segments_wait(spooling: Config, store: Sto
     (name,) = layout_of(spooling).blobs.names("segments")
     layout_of(spooling).blobs.delete("segments", name)
     assert state_of_fold(NOW + timedelta(hours=25))[1] is Level.OK
-
-
-def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
-    folder, spool = patient(tmp_path), tmp_path / "spool"
-    assert not [line for line in doctor(folder).stdout.splitlines() if "spool" in line]
-    spooling = config(tmp_path, spool=str(spool))
-    layout_of(spooling).make()
-    with closing(Store(url_of(folder))) as store:
-        claim(layout_of(spooling).blobs, store.identity())
-    journal(spooling, 86400)
-    (spool / "open" / "a.damaged").write_text("")
-    (spool / "segments").mkdir()
-    (spool / "segments" / f"{'a' * 32}.segment").write_text("")
-    before = traces(spool / "open")
-    result = doctor(folder, "--spool", str(spool))
-    output = "\n".join(found(result, "warning"))
-    assert "configuration: spool: 1 damaged file, or notice of one, in " in output
-    assert f"spool: 1 of the journals in {spool}/open belong to no running process. Start a collector here" in output
-    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold every hour" in output
-    assert traces(spool / "open") == before
-    assert result.exit_code == 1

@@ -22,11 +22,6 @@ def test_results_come_in_the_order_of_the_items() -> None:
             assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
 
 
-def test_number_of_processes_is_that_of_the_processors_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0: {0, 2, 5}}[pid], raising=False)
-    assert _processors() == 3
-
-
 @pytest.mark.parametrize(("jobs", "taken"), [(2, 5), (0, 7)])
 def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two per process; by default there is one process per processor."""
@@ -48,13 +43,13 @@ def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, mo
         assert list(results) == list(range(2, 200, 2))
 
 
-@pytest.mark.parametrize(("known", "processors"), [(6, 6), (None, 1)])
-def test_processors_are_counted_where_a_process_has_no_affinity(
-    known: int | None, processors: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr("os.sched_getaffinity", raising=False)
-    monkeypatch.setattr("os.cpu_count", lambda: known)
-    assert _processors() == processors
+def test_as_many_processes_run_as_there_are_processors_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0: {0, 2, 5}}[pid], raising=False)
+    assert _processors() == 3
+    monkeypatch.delattr("os.sched_getaffinity")
+    for known, processors in ((6, 6), (None, 1)):
+        monkeypatch.setattr("os.cpu_count", lambda known=known: known)
+        assert _processors() == processors
 
 
 def test_error_of_a_worker_process_is_raised_here() -> None:

@@ -5,23 +5,30 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, time, timedelta
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dither_relay.forwarding import body_of, reports_per_body
 from dither_relay.status import status_of
-from dither_relay.store import RelayStore
+from dither_relay.store import PoolBatch, RelayStore
 from dither_relay.store import store as relay_store
 from dither_relay.store.store import drop_part
 from dither_server.store import StoreError
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool, SealedBatch
 from relay.fake_collector import LOST, FakeCollector, collecting
 from relay.relaying import (
+    LAYOUT,
+    LENGTH,
     LIMITS,
     LISTED,
     NOON,
     POOLS,
+    THEME,
     TODAY,
     bytes_of,
     forward,
@@ -32,7 +39,7 @@ from relay.relaying import (
     url_of,
     waiting,
 )
-from server.database import execute, full_disk
+from server.database import execute
 
 
 @contextmanager
@@ -134,20 +141,6 @@ def test_rejected_body_is_kept_while_others_are_posted(
     assert collector.rows() == Counter(some)
 
 
-def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayStore, collector: FakeCollector) -> None:
-    """This holds even if the collector was down in between and has all other bodies by now."""
-    hold(store, rows(32))
-    collector.answers.extend([400, 503])
-    one, rejected = rounds(store, collector.url), dict[str, str]()
-    one.freeze()
-    assert not one.post(rejected).is_over
-    assert "answered 503" in store.state()["trouble"]
-    assert one.post(rejected).reports == 24
-    assert "answered 400" in store.state()["trouble"]
-    assert one.post({}).reports == 8
-    assert store.state()["trouble"] == ""
-
-
 def test_bodies_never_taken_are_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
     hold(store, rows(32))
     collector.answers.extend([400] * 8)
@@ -180,22 +173,6 @@ def test_relay_freezes_no_pool_before_it_knows_the_collectors_limits(tmp_path: P
         store.list_pools(LISTED, {"body_limit": 80})
         rounds(store, collector.url).freeze()
         assert store.frozen() == []
-
-
-def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCollector, tmp_path: Path) -> None:
-    some = rows(400)
-    hold(store, some)
-    one = rounds(store, collector.url)
-    one.freeze()
-    with full_disk(url_of(tmp_path)), pytest.raises(StoreError, match="full"):
-        hold(store, rows(4000, 9))
-    try:
-        with full_disk(url_of(tmp_path)):
-            one.post({})
-    except StoreError:
-        pass
-    one.post({})
-    assert collector.rows() == Counter(some)
 
 
 def test_disk_full_of_reports_has_room_to_forward_them(
@@ -277,17 +254,35 @@ def test_reports_that_a_receipt_does_not_mention_are_kept(
     assert collector.rows() == Counter(some)
 
 
-def test_a_pool_that_waited_hands_on_reports_of_several_days_as_one_batch(
-    store: RelayStore, collector: FakeCollector
-) -> None:
-    """A device that reports each day has four reports there, so it is hidden only as four reports are."""
-    days = [TODAY - timedelta(days=back) for back in (3, 2, 1, 0)]
-    some = rows(8)
-    for day, place in zip(days, range(0, 8, 2), strict=True):
-        hold(store, some[place : place + 2], day=day)
-        one = rounds(store, collector.url, batch=8, today=day)
-        one.freeze()
-        one.post({})
-        one.tidy()
-        assert (collector.rows() == Counter(some)) == (day == TODAY)
-    assert list(collector.totals.values()) == [8]
+NARROW = PoolBatch(1, THEME, SUITES["x25519"], LENGTH, 0, 0)
+WIDE = PoolBatch(1, Pool("theme", "0" * 16, "é" * 40), SUITES["xwing"], 5000, 0, 0)
+KINDS = [NARROW, NARROW._replace(pool=LAYOUT), NARROW._replace(suite=SUITES["xwing"], length=1139), WIDE]
+
+
+def test_no_body_is_above_the_limits() -> None:
+    for kind, total, limit in product(KINDS, [1, 5, 99, 100, 101, 12_345], [8_000, 20_000, 100_001]):
+        batch = kind._replace(total=total)
+        share = reports_per_body(batch, 100, limit)
+        assert share is not None
+        body = body_of(batch, rows(share, length=batch.length))
+        assert (share <= 100, len(body) <= limit) == (True, True), (batch, limit)
+        assert SealedBatch.decode(body).total == total
+        bodies = -(-total // share)
+        assert bodies * share - total < bodies, (batch, limit)  # none is much smaller than the others
+
+
+def test_bodies_fill_the_limits_of_the_collector() -> None:
+    batch = NARROW._replace(total=10**9)
+    share = reports_per_body(batch, 10**9, 100_000)
+    assert share is not None
+    assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
+
+
+def test_reports_per_body_is_none_if_the_limit_is_below_one_report() -> None:
+    assert reports_per_body(WIDE._replace(total=10), 100, 6_000) is None
+
+
+def test_a_body_is_the_same_in_any_order() -> None:
+    some, batch = rows(20), NARROW._replace(total=20)
+    assert body_of(batch, some) == body_of(batch, some[::-1])
+    assert SealedBatch.decode(body_of(batch, some)).split(3) == sorted(some)

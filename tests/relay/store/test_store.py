@@ -45,9 +45,23 @@ def bodies(store: RelayStore) -> list[bytes]:
     return made
 
 
-def test_a_retried_report_counts_once_before_and_after_it_was_forwarded(tmp_path: Path) -> None:
+@pytest.fixture
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a fresh database; of PostgreSQL in tests that run on both."""
+    if request.param == "sqlite":
+        return url_of(tmp_path)
+    found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
+    return found
+
+
+on_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+
+
+@on_both
+def test_a_retried_report_counts_once_before_and_after_it_was_forwarded(url: str) -> None:
     some = rows(12)
-    with stored(tmp_path) as store:
+    with closing(RelayStore(url)) as store:
+        store.list_pools(LISTED, LIMITS)
         hold(store, some)
         hold(store, some[:4])
         store.commit(arrivals([some[0], some[0]]), TODAY, b"")
@@ -66,33 +80,31 @@ def test_a_retried_report_counts_once_before_and_after_it_was_forwarded(tmp_path
         assert waiting(store) == [(1, 0, 12, 0)]
 
 
-def test_old_digests_are_forgotten_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_digests_are_forgotten_in_parts(store: RelayStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_relay.store.store._AT_ONCE", 5)
-    with stored(tmp_path) as store:
-        for day, some in ((TODAY, rows(12, 1)), (TODAY + timedelta(days=1), rows(9, 2))):
-            hold(store, some)
-            store.freeze(day, CUT, None)
-            for batch in store.frozen():
-                while body := store.body(batch):
-                    store.leave(batch, body, day, 0)
-        store.forget_digests(TODAY + timedelta(days=1))
-        assert execute(url_of(tmp_path), "SELECT count(*) FROM relay_forwarded") == [(9,)]
+    for day, some in ((TODAY, rows(12, 1)), (TODAY + timedelta(days=1), rows(9, 2))):
+        hold(store, some)
+        store.freeze(day, CUT, None)
+        for batch in store.frozen():
+            while body := store.body(batch):
+                store.leave(batch, body, day, 0)
+    store.forget_digests(TODAY + timedelta(days=1))
+    assert execute(url_of(tmp_path), "SELECT count(*) FROM relay_forwarded") == [(9,)]
 
 
-def test_reports_that_arrive_during_a_round_wait_for_the_next(tmp_path: Path) -> None:
+def test_reports_that_arrive_during_a_round_wait_for_the_next(store: RelayStore) -> None:
     first, second = rows(6, 1), rows(9, 2)
-    with stored(tmp_path) as store:
-        hold(store, first)
-        store.freeze(TODAY, CUT, None)
-        hold(store, second)
-        store.freeze(TODAY, lambda *_: None, None)
-        assert waiting(store) == [(9, 6, 0, 0)]
-        assert [batch.total for batch in store.frozen()] == [6]
-        store.freeze(TODAY, CUT, None)
-        assert [batch.total for batch in store.frozen()] == [6, 9]
-        assert sum(map(len, bodies(store))) > 15 * 51
-        assert store.frozen() == []
-        assert waiting(store) == [(0, 0, 15, 0)]
+    hold(store, first)
+    store.freeze(TODAY, CUT, None)
+    hold(store, second)
+    store.freeze(TODAY, lambda *_: None, None)
+    assert waiting(store) == [(9, 6, 0, 0)]
+    assert [batch.total for batch in store.frozen()] == [6]
+    store.freeze(TODAY, CUT, None)
+    assert [batch.total for batch in store.frozen()] == [6, 9]
+    assert sum(map(len, bodies(store))) > 15 * 51
+    assert store.frozen() == []
+    assert waiting(store) == [(0, 0, 15, 0)]
 
 
 def test_bodies_do_not_depend_on_the_order_of_arrival(tmp_path: Path) -> None:
@@ -114,138 +126,108 @@ def test_bodies_do_not_depend_on_the_order_of_arrival(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [5, 1000])
-def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
+def test_no_ciphertext_is_left_after_forwarding(store: RelayStore, tmp_path: Path, count: int) -> None:
     """The log has none either, although rows of another pool, which stay, are moved within the file."""
     some, others = rows(count, 1), rows(count // 2, 2)
-    with stored(tmp_path) as store:
-        for start in range(0, count, 97):
-            hold(store, some[start : start + 97])
-            hold(store, others[start // 2 : start // 2 + 49], pool=2)
-        assert all(row in bytes_of(tmp_path) for row in some[:50])
-        store.freeze(TODAY, lambda batch: 100 if batch.pool != LAYOUT else None, None)
-        for batch in store.frozen():
-            while body := store.body(batch):
-                store.leave(batch, body, TODAY, 0)
-        store.checkpoint()
-        left = bytes_of(tmp_path)
-        assert sum(row[k : k + 16] in left for row in some for k in (0, 17, 35)) == 0
-        assert all(row in left for row in others)
+    for start in range(0, count, 97):
+        hold(store, some[start : start + 97])
+        hold(store, others[start // 2 : start // 2 + 49], pool=2)
+    assert all(row in bytes_of(tmp_path) for row in some[:50])
+    store.freeze(TODAY, lambda batch: 100 if batch.pool != LAYOUT else None, None)
+    for batch in store.frozen():
+        while body := store.body(batch):
+            store.leave(batch, body, TODAY, 0)
+    store.checkpoint()
+    left = bytes_of(tmp_path)
+    assert sum(row[k : k + 16] in left for row in some for k in (0, 17, 35)) == 0
+    assert all(row in left for row in others)
 
 
-def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        hold(store, rows(2, 1), day=TODAY - timedelta(days=15))
-        hold(store, rows(2, 2), day=TODAY - timedelta(days=14))
-        hold(store, rows(6, 3), pool=2, day=TODAY - timedelta(days=15))
-        store.freeze(TODAY, CUT, None)
-        assert store.drop(TODAY - timedelta(days=14)) == 2
-        assert waiting(store) == [(0, 6, 0, 0), (2, 0, 0, 2)]
-        assert store.drop(TODAY + timedelta(days=1)) == 8  # frozen, and never taken
-        assert waiting(store) == [(0, 0, 0, 6), (0, 0, 0, 4)]
-        assert store.frozen() == []
+def test_small_pool_is_dropped_when_old_and_never_forwarded(store: RelayStore) -> None:
+    hold(store, rows(2, 1), day=TODAY - timedelta(days=15))
+    hold(store, rows(2, 2), day=TODAY - timedelta(days=14))
+    hold(store, rows(6, 3), pool=2, day=TODAY - timedelta(days=15))
+    store.freeze(TODAY, CUT, None)
+    assert store.drop(TODAY - timedelta(days=14)) == 2
+    assert waiting(store) == [(0, 6, 0, 0), (2, 0, 0, 2)]
+    assert store.drop(TODAY + timedelta(days=1)) == 8  # frozen, and never taken
+    assert waiting(store) == [(0, 0, 0, 6), (0, 0, 0, 4)]
+    assert store.frozen() == []
 
 
-def test_pools_follow_the_list_of_the_collector(tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        numbers = store.pools()
-        assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]
-        hold(store, rows(3))
-        store.list_pools(LISTED[1:], LIMITS)
-        assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
-        assert [(pool.listed, pool.waiting) for pool in store.held() if pool.waiting] == [(False, 3)]
-        longer = [ListedPool(pool.digest, pool.suite, pool.length + 1) for pool in LISTED]
-        store.list_pools(longer, LIMITS)
-        assert store.pools() == {
-            digest: {length + 1: number for length, number in by_length.items()}
-            for digest, by_length in numbers.items()
-        }
+def test_pools_follow_the_list_of_the_collector(store: RelayStore) -> None:
+    numbers = store.pools()
+    assert sorted(len(by_length) for by_length in numbers.values()) == [1, 2]
+    hold(store, rows(3))
+    store.list_pools(LISTED[1:], LIMITS)
+    assert [len(by_length) for by_length in store.pools().values()] == [1, 1]
+    assert [(pool.listed, pool.waiting) for pool in store.held() if pool.waiting] == [(False, 3)]
+    longer = [ListedPool(pool.digest, pool.suite, pool.length + 1) for pool in LISTED]
+    store.list_pools(longer, LIMITS)
+    assert store.pools() == {
+        digest: {length + 1: number for length, number in by_length.items()} for digest, by_length in numbers.items()
+    }
 
 
-def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        assert [pool.is_named for pool in store.held()] == [False] * 3
-        assert b"theme" not in bytes_of(tmp_path)
-        before = store.pools()
-        hold(store, rows(3))
-        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.digest}
-        store.list_pools(LISTED, LIMITS)
-        hold(store, rows(3, 1), pool=2)
-        assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.series}
-        assert store.pools() == before
+def test_pool_is_unnamed_until_its_first_report(store: RelayStore, tmp_path: Path) -> None:
+    assert [pool.is_named for pool in store.held()] == [False] * 3
+    assert b"theme" not in bytes_of(tmp_path)
+    before = store.pools()
+    hold(store, rows(3))
+    assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.digest}
+    store.list_pools(LISTED, LIMITS)
+    hold(store, rows(3, 1), pool=2)
+    assert {pool.pool for pool in store.held()} == {THEME.series, LAYOUT.series}
+    assert store.pools() == before
 
 
-def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
+def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(store: RelayStore) -> None:
     """A collector that lists other pools each time fills neither disk nor memory."""
 
     def others(turn: int) -> list[ListedPool]:
         return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(200)]
 
-    with stored(tmp_path) as store:
-        hold(store, rows(3))  # of the first pool
-        first, seen = store.pools()[THEME.digest][LENGTH], 3
-        for turn in range(6):
-            store.list_pools(others(turn), LIMITS)
-            numbers = [number for by_length in store.pools().values() for number in by_length.values()]
-            assert len(numbers) == 200
-            assert min(numbers) > seen
-            seen = max(numbers)
-        assert len(store.held()) <= 402
-        store.list_pools([], LIMITS)
-        store.list_pools(LISTED, LIMITS)
-        store.list_pools(LISTED, LIMITS)
-        assert len(store.held()) <= 4  # these, and the one of the highest number
-        assert store.pools()[THEME.digest][LENGTH] == first
-        assert waiting(store) == [(3, 0, 0, 0)]
+    hold(store, rows(3))  # of the first pool
+    first, seen = store.pools()[THEME.digest][LENGTH], 3
+    for turn in range(6):
+        store.list_pools(others(turn), LIMITS)
+        numbers = [number for by_length in store.pools().values() for number in by_length.values()]
+        assert len(numbers) == 200
+        assert min(numbers) > seen
+        seen = max(numbers)
+    assert len(store.held()) <= 402
+    store.list_pools([], LIMITS)
+    store.list_pools(LISTED, LIMITS)
+    store.list_pools(LISTED, LIMITS)
+    assert len(store.held()) <= 4  # these, and the one of the highest number
+    assert store.pools()[THEME.digest][LENGTH] == first
+    assert waiting(store) == [(3, 0, 0, 0)]
 
 
-def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None:
+def test_a_pool_that_comes_back_at_once_keeps_its_number(store: RelayStore) -> None:
     """For example, a collector lost its key file for a minute while a report was on its way to the disk."""
-    with stored(tmp_path) as store:
-        before = store.pools()
-        store.list_pools([], LIMITS)
-        assert store.pools() == {}
-        store.list_pools(LISTED, LIMITS)
-        assert store.pools() == before
+    before = store.pools()
+    store.list_pools([], LIMITS)
+    assert store.pools() == {}
+    store.list_pools(LISTED, LIMITS)
+    assert store.pools() == before
 
 
-def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None:
+def test_reports_of_two_lengths_never_leave_in_one_batch(store: RelayStore) -> None:
     """If a collector lists another length, by a fault or on purpose, the waiting reports leave as before."""
     before, after = rows(6, 1), rows(7, 2, LENGTH + 4)
-    with stored(tmp_path) as store:
-        hold(store, before[:4])
-        store.list_pools([pool._replace(length=LENGTH + 4) for pool in LISTED], LIMITS)
-        hold(store, after)
-        store.list_pools(LISTED, LIMITS)
-        hold(store, [*before, *after])
-        assert waiting(store) == [(13, 0, 0, 0)]
-        store.freeze(TODAY, CUT, None)
-        assert [batch.total for batch in store.frozen()] == [6, 7]
-        made = [SealedBatch.decode(body).sealed for body in bodies(store)]
-        assert made == [b"".join(sorted(before)), b"".join(sorted(after))]
-        hold(store, [*before, *after])
-        assert waiting(store) == [(0, 0, 13, 0)]
-
-
-def test_too_few_reports_of_one_length_wait_while_the_others_leave(tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        hold(store, [*rows(4, 1), *rows(5, 2, LENGTH + 4)])
-        store.freeze(TODAY, CUT, None)
-        assert waiting(store) == [(4, 5, 0, 0)]
-        hold(store, rows(1, 3))
-        store.freeze(TODAY, CUT, None)
-        assert waiting(store) == [(0, 10, 0, 0)]
-
-
-@pytest.fixture
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a fresh database; of PostgreSQL in tests that run on both."""
-    if request.param == "sqlite":
-        return url_of(tmp_path)
-    found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
-    return found
-
-
-on_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+    hold(store, before[:4])
+    store.list_pools([pool._replace(length=LENGTH + 4) for pool in LISTED], LIMITS)
+    hold(store, after)
+    store.list_pools(LISTED, LIMITS)
+    hold(store, [*before, *after])
+    assert waiting(store) == [(13, 0, 0, 0)]
+    store.freeze(TODAY, CUT, None)
+    assert [batch.total for batch in store.frozen()] == [6, 7]
+    made = [SealedBatch.decode(body).sealed for body in bodies(store)]
+    assert made == [b"".join(sorted(before)), b"".join(sorted(after))]
+    hold(store, [*before, *after])
+    assert waiting(store) == [(0, 0, 13, 0)]
 
 
 @on_both
@@ -267,14 +249,6 @@ def test_database_that_no_relay_has_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "relay.db").touch()
     with pytest.raises(ParameterError, match="holds no dither tables; a relay has not run on it yet"):
         RelayStore(url_of(tmp_path), create=False)
-
-
-def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
-    with stored(tmp_path) as store:
-        before = (tmp_path / "relay.db").stat().st_size
-        hold(store, rows(2000, length=1139), pool=3)
-        store.checkpoint()
-        assert ((tmp_path / "relay.db").stat().st_size - before) / 2000 < 2200
 
 
 def test_each_connection_is_durable_and_overwrites_what_it_deletes(tmp_path: Path) -> None:

@@ -47,19 +47,11 @@ def test_retention_is_a_table_with_an_interval(collected: Path) -> None:
     head, week_0, week_1, week_4 = invoke(collected, "retention", "kept").stdout.splitlines()[2:]
     assert head.split() == ["week", "retention", "95%", "interval", "devices", "of", "weeks", "added", "up"]
     assert week_0.split()[:2] == ["0", "100.0%"]
-    share = float(week_1.split()[1].rstrip("%"))
-    assert share == pytest.approx(50, abs=10)
+    assert float(week_1.split()[1].rstrip("%")) == pytest.approx(50, abs=10)
     assert week_1.split()[-1] == "1"
     assert week_4.split() == ["4", "too", "few", "0"]
-
-
-def test_retention_command_prints_the_json_of_the_api(collected: Path) -> None:
     retention = json.loads(invoke(collected, "retention", "kept", "--json", "--confidence", "0.9").stdout)
-    assert (retention["metric"], retention["reports"], retention["since"], retention["until"]) == (
-        *("kept", 1350, "2026-06-01"),
-        "2026-06-14",
-    )
-    assert [row["week"] for row in retention["weeks"]] == [0, 1, 4]
+    assert (retention["reports"], retention["since"], retention["until"]) == (1350, "2026-06-01", "2026-06-14")
     assert retention["weeks"][1]["low"] < 0.5 < retention["weeks"][1]["high"]
 
 
@@ -75,7 +67,5 @@ def test_active_devices_are_counted(collected: Path) -> None:
 
 
 def test_metrics_of_other_kinds_are_refused(collected: Path) -> None:
-    assert 'exported: has no retention; only a metric with of = "weeks-since-first-use" does' in error_of(
-        invoke(collected, "retention", "exported")
-    )
+    assert "exported: has no retention; only a metric with" in error_of(invoke(collected, "retention", "exported"))
     assert "kept: does not count devices" in error_of(invoke(collected, "active", "kept"))

@@ -41,8 +41,8 @@ def test_full_disks_slow_disks_and_unsafe_file_systems_are_named(
 
 
 def test_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
-    (tmp_path / "a b").mkdir()
-    (tmp_path / "a c").mkdir()
+    for name in ("a b", "a c"):
+        (tmp_path / name).mkdir()
     spaced = str(tmp_path / "a b").replace(" ", "\\040")
     lines = [
         "1 0 254:0 / / rw - ext4 /dev/a rw",
@@ -51,21 +51,15 @@ def test_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
     ]
     (tmp_path / "mountinfo").write_text("\n".join(lines), encoding="utf-8")
     mounts = tmp_path / "mountinfo"
-    assert [file_system_of(tmp_path / name, mounts) for name in ("a b", "a c", "a b/d", "a b/c")] == [
-        "tmpfs",
-        "ext4",
-        "tmpfs",
-        "nfs",
-    ]
+    found = {name: file_system_of(tmp_path / name, mounts) for name in ("a b", "a c", "a b/d", "a b/c")}
+    assert found == {"a b": "tmpfs", "a c": "ext4", "a b/d": "tmpfs", "a b/c": "nfs"}
     assert file_system_of(tmp_path, tmp_path / "nothing") == ""
 
 
 def test_measuring_fsync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     when = tmp_path.stat().st_mtime_ns
-    seconds = fsync_times(tmp_path)
-    assert len(seconds) == 20
-    assert all(duration > 0 for duration in seconds)
+    assert [duration > 0 for duration in fsync_times(tmp_path)] == [True] * 20
     assert list(tmp_path.iterdir()) == []
     assert tmp_path.stat().st_mtime_ns == when
     assert file_system_of(tmp_path) != ""
@@ -100,26 +94,15 @@ def test_reports_refusals_and_unknown_versions_are_named(store: Store) -> None:
     assert levels(in_field(store, TODAY + timedelta(days=1), 0.05), "reports")[0][1] is Level.OK
     assert levels(in_field(store, TODAY + timedelta(days=2), 0.05), "reports")[0][1] is Level.WARNING
     assert levels(in_field(store, TODAY - timedelta(days=1), 0.05), "clock")[0][1] is Level.PROBLEM
-    many = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 100 - number for number in range(8)}
-    now_known = Refusal("theme", TODAY, "version-conflict", THEME.version)
-    store.add_refusals(
-        {
-            **many,
-            now_known: 1000,
-            Refusal("theme", TODAY, "version-conflict"): 7,
-            Refusal("", TODAY, "malformed"): 3,
-            Refusal("", TODAY - timedelta(days=7), "malformed"): 9999,
-        },
-        SHARD,
-    )
+    conflicts = {THEME.version: 1000, "": 7} | {f"{number:016x}": 100 - number for number in range(8)}
+    refused = {Refusal("theme", TODAY, "version-conflict", version): many for version, many in conflicts.items()}
+    refused |= {Refusal("", TODAY, "malformed"): 3, Refusal("", TODAY - timedelta(days=7), "malformed"): 9999}
+    store.add_refusals(refused, SHARD)
     findings = levels(in_field(store, TODAY, 0.05))
     assert "1,782 batches (version-conflict 1,779, malformed 3) in the last 7 days" in findings[1][0]
     store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 1}, SHARD)
-    among = [text for text, _ in levels(in_field(store, TODAY, 0.05), "refused")]
-    assert among == [
-        "1,782 batches (version-conflict 1,779, malformed 3) and 1 sealed report that did not open in the last 7 "
-        "days; see dither-server refusals"
-    ]
+    ((among, _),) = levels(in_field(store, TODAY, 0.05), "refused")
+    assert "malformed 3) and 1 sealed report that did not open in the last 7 days; see dither-server refusals" in among
     assert (findings[2][1], "has been registered since" in findings[2][0]) == (Level.OK, True)
     assert [level for _, level in findings[3:]] == [Level.WARNING] * 5
     assert findings[3][0].startswith("apps send theme in version 0000000000000000, 100 batches")
