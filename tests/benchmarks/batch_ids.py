@@ -52,7 +52,7 @@ def fill(path: Path, count: int) -> None:
 
 def group(metric: Metric) -> list[Upload]:
     """Uploads that nobody has sent before."""
-    return [Upload(os.urandom(16), metric, b"\x00") for _ in range(GROUP)]
+    return [Upload(os.urandom(16), metric, b"\x00", 0) for _ in range(GROUP)]
 
 
 def measure(store: Store, groups: int, forgetting: bool) -> tuple[float, float, float]:

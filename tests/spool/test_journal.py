@@ -96,7 +96,7 @@ def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(
 def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
     """A sender of rows does not know the mark of the journal, so a forged group has another mark."""
     hidden = encode_group(b"87654321", groups_of_uploads(1, 1)[0], TODAY)
-    bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
+    bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden, 0)], TODAY)
     assert len(found_in(bearing)) == 1
     torn = decode_groups(MARK, bearing[:-1])
     assert (len(torn.records), torn.damaged) == (0, 0)

@@ -138,7 +138,7 @@ def _count(store: Store, metric: Metric, random: np.random.Generator, day: int, 
         payloads[:, : mechanism.row_format.cohort_bytes] = cohorts.reshape(reports, 2)[
             :, 2 - mechanism.row_format.cohort_bytes :
         ]
-    upload = Upload(secrets.token_bytes(16), metric, payloads.tobytes())
+    upload = Upload(secrets.token_bytes(16), metric, payloads.tobytes(), 0)
     store.commit([upload], TODAY - timedelta(days=day), b"s" * 16)
 
 

@@ -71,7 +71,7 @@ class Upload:
     batch: bytes
     metric: Metric
     rows: bytes
-    stratum: int = 0
+    stratum: int
     sealing: Sealing | None = None
     begun: date | None = None
 

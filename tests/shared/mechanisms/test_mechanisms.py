@@ -31,6 +31,7 @@ from dither_shared import (
     SymmetricUnary,
 )
 from dither_shared.mechanism import MAX_CELLS, MAX_COUNTERS, NUMBERS, SPELLED, STRINGS
+from dither_shared.mechanisms.projective_geometry import _risk
 from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_shared.primitives.bloom import bloom_positions
 
@@ -39,6 +40,13 @@ QUARTER, HALF, THREE_QUARTERS = Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)
 
 def rappor(f: float = 0.5, p: float = 0.5, q: float = 0.75, **shape: int) -> Rappor:
     return Rappor(permanent_f=Fraction(f), instant_p=Fraction(p), instant_q=Fraction(q), **shape)
+
+
+def test_field_is_chosen_by_the_risk_of_its_mechanism() -> None:
+    for size, epsilon in ((10, 0.5), (100, 2.0), (1000, 5.0)):
+        chosen = ProjectiveGeometry.calibrate(size, epsilon)
+        assert _risk(size, chosen.order, math.exp(epsilon)) == pytest.approx(chosen.risk, rel=1e-9)
+        assert all(_risk(size, order, math.exp(epsilon)) >= chosen.risk * (1 - 1e-9) for order in (2, 3, 4, 5, 7))
 
 
 def test_variances_and_losses_equal_the_published_ones() -> None:

@@ -13,6 +13,7 @@ from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.estimation.intervals.score import (
     Law,
     fieller,
+    nearly_normal,
     normal_interval,
     score_interval,
     share_interval,
@@ -41,6 +42,13 @@ def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
     held = stats.binom.pmf(np.arange(holders + 1), holders, p)
     others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
     return np.convolve(held, others)
+
+
+def test_a_count_is_nearly_normal_from_a_variance_of_ten() -> None:
+    coins = OptimizedUnary.calibrate(4, 1.0)
+    q = float(coins.q)
+    enough = -(-10 // (q * (1 - q)))
+    assert nearly_normal(coins, np.array([enough - 1, enough])).tolist() == [False, True]
 
 
 @cache
