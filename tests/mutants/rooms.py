@@ -82,7 +82,7 @@ ROOMS: dict[str, Room] = {
                 "reading/test_materialize",
                 "reading/test_answer_cache",
             ),
-            *_tests("server", "access/test_known_tokens", "store/test_postgresql"),
+            *_tests("server", "former", "access/test_known_tokens", "store/test_postgresql"),
         ),
     ),
     "ids": Room(
