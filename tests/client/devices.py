@@ -134,11 +134,15 @@ def join_uploads() -> None:
         assert not thread.is_alive()
 
 
-def record_once(folder: str) -> None:
-    """Record one answer in a separate process, on the first day of every test's calendar."""
-    client = dither.Client(METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={})
-    client.record("mobile", True)
-    client.close()
+def in_threads(*works: Callable[[], object]) -> None:
+    """Call each of ``works`` in a thread of its own, all at once, and wait for their ends."""
+    start = threading.Barrier(len(works))
+    threads = [threading.Thread(target=lambda work=work: (start.wait(60), work())) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def reports(bodies: Iterable[bytes]) -> list[tuple[str, Report]]:

@@ -1,13 +1,10 @@
 """Under gevent, which replaces threads, locks and sockets: before dither is loaded, as it should, or too late."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from client.test_processes import needs_fork
+from client.test_processes import needs_fork, run
 
 pytest.importorskip("gevent", reason="gevent is not installed")
 
@@ -81,20 +78,7 @@ sys.exit(3)
 
 @pytest.mark.parametrize("when", ["early", "late"])
 @needs_fork
-def test_greenlets_record_and_upload_and_a_forked_worker_does(tmp_path: Path, when: str) -> None:
-    metrics = tmp_path / "metrics.toml"
-    metrics.write_text("".join(f'[metrics.{name}]\ntype = "boolean"\nepsilon = 1.0\n' for name in names()))
+def test_greenlets_record_and_upload_and_a_forked_worker_does(definitions: str, folder: Path, when: str) -> None:
     program = {"early": _EARLY, "late": _LATE}[when] + _PROGRAM
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, str(metrics), str(tmp_path / "state")],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=os.environ,
-    )
+    done = run(program, definitions, str(folder), options=("-W", "ignore"))
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 3)
-
-
-def names() -> tuple[str, ...]:
-    return ("first", "second", "third")

@@ -28,10 +28,8 @@ def app(environ, start_response):
 """
 
 
-def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path, make: Make) -> None:
-    metrics = tmp_path / "metrics.toml"
-    metrics.write_text("".join(f'[metrics.{name}]\ntype = "boolean"\nepsilon = 1.0\n' for name in ("first", "second")))
-    (tmp_path / "web.py").write_text(_APP.format(metrics=str(metrics), state=str(folder)))
+def test_preloaded_workers_report_once_between_them(definitions: str, tmp_path: Path, folder: Path, make: Make) -> None:
+    (tmp_path / "web.py").write_text(_APP.format(metrics=definitions, state=str(folder)))
     command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "-b", "127.0.0.1:0", "web:app"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
         assert server.stderr is not None
@@ -46,6 +44,6 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
         assert server.wait(60) == 0
     assert len(workers) == 2, "each worker has recorded"
     assert "failed" not in errors
-    client = make(folder, metrics=metrics, mode=None, today=None)
+    client = make(folder, metrics=definitions, mode=None, today=None)
     assert client.status().queued == 2
-    assert {metric.reports for metric in client.status().metrics} == {1}
+    assert {metric.name for metric in client.status().metrics if metric.reports == 1} == {"first", "second"}
