@@ -79,14 +79,14 @@ def bombard(client: dither.Client, calendar: Calendar, calls: int = CALLS) -> No
 
 
 @contextmanager
-def fault(monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException) -> Iterator[None]:
-    """Let every other call of a function of ``os`` fail."""
+def fault(monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException, every: int) -> Iterator[None]:
+    """Let every n-th call of a function of ``os`` fail."""
     real: Callable[..., object] = getattr(os, call)
     count = [0]
 
     def flaky(*arguments: object, **named: object) -> object:
         count[0] += 1
-        if count[0] % 2:
+        if not count[0] % every:
             raise error
         return real(*arguments, **named)
 
@@ -123,8 +123,13 @@ def test_host_is_not_disturbed_if_every_other_system_call_fails(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
 ) -> None:
     client = make(folder, strict=False, mode="on")
-    with fault(monkeypatch, call, error):
-        bombard(client, calendar, CALLS // 10)
+    for every in (1, 2):
+        with fault(monkeypatch, call, error, every):
+            late = make(folder / str(every), strict=False)
+            bombard(client, calendar, CALLS // 10)
+            bombard(late, calendar, CALLS // 100)
+            late.flush(1)
+            late.close()
     calendar.pass_days(7)
     after = make(folder, strict=False)
     after.record("theme", "dark")

@@ -64,7 +64,7 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/privacy", "composition"),
             *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "survey_draws"),
             *_tests("client/reporting", "periods", "app_name_clash", "strata"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "forged_files"),
+            *_tests("client/state", "lost_secret", "clock", "forged_files"),
             *_tests("client", "consent/test_permission", "upload/test_reasons", "diagnostics"),
         ),
     ),

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make
-from client.test_processes import needs_posix
 from dither import Client
 from dither import __main__ as program
 from dither.cli.lint import lint
@@ -26,14 +25,6 @@ def warned(trouble: Mapping[str, int]) -> int:
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
     """Return the client of a starting program on a device whose user consented to all metrics."""
     return make(folder, metrics=metrics, background=True, spread=1e6, mode=None, environ={"DITHER": "on"}, **other)
-
-
-def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
-    """Let one of two apps report each day."""
-    for app in apps:
-        client = make(folder, metrics=OURS if app == "o" else THEIRS)
-        client.record("mobile", True)
-        calendar.pass_days(1)
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -71,9 +62,7 @@ def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
         assert "org.example.notes" in message
     reader = make(folder, metrics=THEIRS, mode=None)
     assert warned(reader.status().trouble) == 1, "a client that only reads is warned, too"
-    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, (
-        "a clash of other metrics does not concern this client"
-    )
+    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, "it has other metrics"
     calendar.pass_days(15)
     assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
 
@@ -94,29 +83,13 @@ def test_an_update_writes_the_note_once(make: Make, folder: Path) -> None:
     assert seen[0] == seen[1] != seen[2] == seen[3]
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b"null", b'{"mobile": 1}', b'{"mobile": [[1]]}', b"\xff", b"[" * 99999])
+@pytest.mark.parametrize("damage", [b"", b"mobile 1", b"\xff"])
 def test_damaged_version_notes_count_as_none(make: Make, folder: Path, damage: bytes) -> None:
     for app in (OURS, THEIRS):
         started(make, folder, app)
     (folder / "versions").write_bytes(damage)
     for app, known in ((OURS, False), (THEIRS, False), (OURS, True)):
         assert bool(warned(started(make, folder, app).status().trouble)) is known
-
-
-@pytest.mark.parametrize("kind", ["a folder", pytest.param("a link", marks=needs_posix)])
-def test_unreadable_version_notes_do_no_harm(make: Make, folder: Path, kind: str) -> None:
-    started(make, folder, OURS)
-    (folder / "versions").unlink()
-    (folder / "versions").mkdir() if kind == "a folder" else (folder / "versions").symlink_to("/dev/zero")
-    client = started(make, folder, OURS)
-    client.record("mobile", True)
-    assert client.flush(60)
-    assert client.status().trouble == {}
-
-
-def test_version_notes_are_deleted_by_forget(make: Make, folder: Path) -> None:
-    started(make, folder, OURS).forget()
-    assert not (folder / "versions").exists()
 
 
 def test_version_notes_are_bounded(make: Make, folder: Path) -> None:
@@ -129,23 +102,21 @@ def test_version_notes_are_bounded(make: Make, folder: Path) -> None:
     assert noted((folder / "versions").read_bytes(), named, 740000) is None
 
 
-def test_app_name_warning_does_not_stop_a_command(
-    make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
-    calendar.pass_days(-3)
-    days(make, calendar, folder, "oto")
-    path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
-    options = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
-    assert program.main(["off", *options], environ={}) == 0
-    output = capsys.readouterr()
-    assert "telemetry is off" in output.out
-    assert "two apps, or two versions of one" in output.err
-
-
 def test_lint_advises_a_unique_app_name() -> None:
     today = date(2026, 11, 18)
     (finding,) = lint([], today, "notes")
     assert finding.startswith("app: 'notes' may also be the name of another app")
     assert lint([], today, "org.example.notes") == lint([], today) == []
+
+
+def test_app_name_warning_does_not_stop_a_command(
+    make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
+    calendar.pass_days(-3)
+    for app in (OURS, THEIRS, OURS):
+        make(folder, metrics=app).record("mobile", True)
+        calendar.pass_days(1)
+    (path := tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    assert program.main(["off", "--metrics", str(path), "--app", "tests", "--state", str(folder)], environ={}) == 0
+    assert "two apps, or two versions of one" in capsys.readouterr().err

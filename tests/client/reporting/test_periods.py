@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, Script, State
+from client.devices import METRICS, MOBILE, Calendar, Make, Script, State
 from client.reporting.test_ledger import spent
 from dither_shared import Entropy
 
@@ -47,30 +47,6 @@ def test_metric_with_period_once_reports_once(make: Make, state: State, calendar
     client.record("survey", True)
     make(state).record("survey", True)
     assert client.status().metrics[list(METRICS).index("survey")].reports == 1
-
-
-@pytest.mark.parametrize("name", ["mobile", "weekly", "survey", "browser"])
-def test_a_clock_that_is_behind_yields_no_second_report(
-    make: Make, state: State, calendar: Calendar, name: str
-) -> None:
-    client = make(state)
-    client.record(name, True)
-    for back in (1, 300, 7, 20_000):
-        calendar.pass_days(-back)
-        client.record(name, True)
-        make(state).record(name, True)
-    assert client.status().queued == 1
-
-
-def test_permanent_answers_are_charged_once_for_each_value(make: Make, state: State, calendar: Calendar) -> None:
-    forever = BROWSER.mechanism.permanent_epsilon
-    assert forever is not None
-    for day, (value, charges) in enumerate([("ff", 1), ("ff", 1), ("ie", 2), ("ff", 2), ("ie", 2), ("opera", 3)]):
-        client = make(state)
-        client.record("browser", value)
-        assert client.status().queued == day + 1
-        assert spent(client, "browser") == pytest.approx(charges * forever, rel=1e-12)
-        calendar.pass_days(1)
 
 
 def test_a_report_that_cannot_be_drawn_costs_nothing_and_is_drawn_another_time(make: Make, state: State) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import dither
 from client.devices import Calendar, Make, State, compact, parts_on
 from dither.reporting.keys import Keys
 from dither.reporting.ledger import Ledger
@@ -64,11 +63,6 @@ def stored(folder: Path) -> list[Record]:
 
 def keys_of(folder: Path) -> Keys:
     return Keys(bytes.fromhex((folder / "secret").read_text().split()[2]))
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -142,19 +136,6 @@ def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, 
     everything = b"".join(path.read_bytes() for path in folder.iterdir())
     for telling in (b"firefox", b"firefox".hex().encode(), hashlib.sha256(b"firefox").hexdigest().encode()):
         assert telling not in everything
-
-
-def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
-    wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
-    first, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
-    here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    kept = [
-        int(keys.of(metric).kept(keys.of(metric).tag(value), 0).draw, 16)
-        for keys, metric, value in ((here, first, b"x"), (here, first, b"y"), (here, twin, b"x"), (there, first, b"x"))
-    ]
-    for place, mask in enumerate(kept):
-        for other in kept[:place]:
-            assert 90 < (mask ^ other).bit_count() < 230  # 160 expected of 320; fails by chance once in 10^14
 
 
 def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path: Path, calendar: Calendar) -> None:

@@ -162,18 +162,3 @@ def test_mistakes_and_numbers_beyond_an_end_are_charged_like_the_end(make: Make,
     status = client.status()
     assert (status.outside, status.mistakes) == (6, 4)
     assert status.metrics[0].spent == pytest.approx(status.metrics[0].epsilon, rel=1e-6)
-
-
-def test_permanent_draws_of_a_usual_sketch_are_stored_in_few_bytes(
-    make: Make, folder: Path, calendar: Calendar
-) -> None:
-    """The stored key is a bucket, not the 20,000 points of its hyperplane."""
-    metric = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 2.0))
-    client = make(folder, metrics={"listed": metric})
-    for answer in ("Chrome", "Firefox", "Chrome"):
-        client.record("listed", answer)
-        calendar.pass_days(1)
-    status = client.status().metrics[0]
-    assert status.reports == 3
-    assert status.spent == pytest.approx(4.0)
-    assert (folder / "journal").stat().st_size < 4_000

@@ -2,14 +2,13 @@
 
 import errno
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from client.state.open_files import as_on_windows
-from dither.state.files import delete, replace, sync, write
+from dither.state.files import delete, replace, write
 
 fcntl = pytest.importorskip("fcntl", reason="the systems are imitated elsewhere")
 
@@ -60,15 +59,6 @@ def test_sync_flushes_the_drive_on_macos(lacking: bool, tmp_path: Path, monkeypa
     monkeypatch.setattr("os.fsync", lambda _: calls.append("fsync"))
     write(str(tmp_path / "journal"), (b"a", b"b"))
     assert calls == ["F_FULLFSYNC", "fsync"][: 1 + lacking]
-
-
-def test_sync_calls_fsync_on_other_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    monkeypatch.setattr("os.fsync", calls.append)
-    with (tmp_path / "journal").open("wb") as file:
-        sync(file.fileno())
-        assert calls == [file.fileno()]
-    assert sys.platform != "darwin"
 
 
 def test_concurrent_replacements_leave_one_complete_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,24 +46,6 @@ def is_open(number: int) -> bool:
     return True
 
 
-def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = make(folder)
-    client.record("browser", "firefox")
-    calls: list[str] = []
-    for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
-        real = getattr(os, call)
-
-        def noted(*arguments: Any, real: Any = real, call: str = call, **named: Any) -> Any:
-            calls.append(call)
-            return real(*arguments, **named)
-
-        monkeypatch.setattr(f"os.{call}", noted)
-    client.record("theme", "dark")
-    monkeypatch.undo()
-    assert sorted(calls) == ["fstat", "fstat", "lstat", "lstat", "lstat", "urandom", "write"]
-    assert client.status().queued == 2
-
-
 def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, tmp_path: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
@@ -82,15 +63,6 @@ def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, t
         fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert os.pread(number, 8, 0) == b"precious", "it is still open"
     os.close(number)
-
-
-def test_descriptor_closed_by_the_host_is_reopened(make: Make, folder: Path) -> None:
-    client = make(folder)
-    client.record("mobile", True)
-    os.close(number_of(folder))
-    client.record("theme", "dark")
-    assert client.status().queued == 2
-    assert client.status().trouble == {}
 
 
 @pytest.mark.parametrize("times", [1, 12])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import dither
 from client.devices import Make, Script, parts_on, uploader_of
 from client.test_processes import FLOORS
 from dither import __main__ as program
@@ -168,7 +167,3 @@ def test_upload_that_ended_long_ago_does_not_block_others(make: Make, folder: Pa
     status = client.status()
     assert status.held_up == ""
     assert status.trouble == {}
-
-
-def test_memory_state_has_no_sender() -> None:
-    assert dither.MemoryState().sender(0) is None
