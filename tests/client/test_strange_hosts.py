@@ -14,7 +14,6 @@ from client.devices import ENDPOINT, METRICS, Make, Script, join_uploads
 from client.test_lives import python_of
 from client.test_processes import FLOORS, run
 from dither.state.files import replace
-from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
@@ -75,14 +74,6 @@ def test_deleted_working_directory_is_reported_in_status(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
 
 
-def test_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "somewhere")
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    with pytest.raises(dither.StateError, match="absolute"):
-        apps_folder()
-
-
 def full(path: str, *_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, "no room", path)
 
@@ -121,7 +112,7 @@ def test_on_a_full_disk_everything_can_be_deleted(make: Make, folder: Path, monk
     assert make(folder, mode=None).status().decided_by == "the user's choice"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
     make: Make, capfd: pytest.CaptureFixture[str], error: type[BaseException]
 ) -> None:

@@ -65,7 +65,7 @@ ROOMS: dict[str, Room] = {
             *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "survey_draws"),
             *_tests("client/reporting", "periods", "app_name_clash", "strata"),
             *_tests("client/state", "lost_secret", "clock", "forged_files"),
-            *_tests("client", "consent/test_permission", "upload/test_reasons", "diagnostics"),
+            *_tests("client", "consent/test_permission", "upload/test_reasons", "host"),
         ),
     ),
     "store": Room(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import BROWSER, METRICS, Calendar, Make, Script
+from client.devices import BROWSER, METRICS, Calendar, Make
 from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata
@@ -21,7 +21,6 @@ STRATIFIED = {
     "browser": dataclasses.replace(BROWSER, strata=BOTH),
     "debug": dataclasses.replace(METRICS["mobile"], name="debug", strata=Strata.of([("debug", ["true", "false"])])),
 }
-LINUX: dict[str, object] = {"platform": "linux"}
 
 
 def strata_of(client: dither.Client) -> list[str | None]:
@@ -33,38 +32,15 @@ def stratified_client(make: Make, **other: Any) -> dither.Client:
 
 
 def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> None:
-    client = stratified_client(make, strata={"platform": "linux", "debug": True})
-    client.record("theme", "dark")
-    client.record("browser", "Firefox", channel="beta")
-    client.record("mobile", True)
-    client.record("debug", True)
-    assert strata_of(client) == ["linux", "linux/beta", None, "true"]
-    assert (client.status().trouble, client.status().unlisted) == ({}, {})
-
-
-def test_attribute_of_an_answer_overrides_the_clients(make: Make, calendar: Calendar) -> None:
-    attributes = dict(LINUX)
+    attributes = {"platform": "linux", "debug": True}
     client = stratified_client(make, strata=attributes)
     attributes["platform"] = "windows"
     client.record("theme", "dark", platform="macos")
-    calendar.pass_days(1)
-    client.record("theme", "dark")
-    assert strata_of(client) == ["macos", "linux"]
-
-
-def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar: Calendar) -> None:
-    """Retries, and the next run in another stratum, send the same bytes."""
-    state, script = dither.MemoryState(), Script([503])
-    first = stratified_client(make, state=state, strata=LINUX, transport=script)
-    first.record("theme", "dark")
-    body = first.preview()
-    assert not first.flush(0)
-    second = stratified_client(make, state=state, strata={"platform": "windows"}, transport=script, mode=None)
-    second.record("theme", "light", platform="macos")
-    assert second.preview() == body
-    assert second.status().ignored == 1, "one report per period, whatever the stratum"
-    assert second.flush(60)
-    assert set(script.bodies) == set(body)
+    client.record("browser", "Firefox", channel="beta")
+    client.record("mobile", True)
+    client.record("debug", True)
+    assert strata_of(client) == ["macos", "linux/beta", None, "true"]
+    assert (client.status().trouble, client.status().unlisted) == ({}, {})
 
 
 def test_a_value_that_is_not_listed_is_counted_and_logged_once(
@@ -109,7 +85,7 @@ days = {type = "number", of = "count", epsilon = 20.0, low = 0, high = 9}
 other = {type = "boolean", of = "any", epsilon = 20.0}
 """)
     strata = {name: dataclasses.replace(metrics[name], strata=PLATFORM) for name in ("crash", "days")}
-    client = make(metrics=metrics | strata, strata=LINUX)
+    client = make(metrics=metrics | strata, strata={"platform": "linux"})
     for name in metrics:
         client.add(name)
     calendar.pass_days(1)
@@ -121,7 +97,7 @@ other = {type = "boolean", of = "any", epsilon = 20.0}
 def test_undeclared_attribute_is_left_out_and_logged(
     make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = stratified_client(make, strict=False, strata=LINUX)
+    client = stratified_client(make, strict=False, strata={"platform": "linux"})
     for _ in range(2):
         client.record("mobile", True, platform="linux")
         client.record("theme", "dark", plattform="macos", **{"n" * 70: "Very-Secret"})
@@ -221,16 +197,9 @@ def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.Monk
         pass
 
     work()
-    with client.timer("browser", platform="windows", channel="beta"):
-        pass
+    client.timer("browser", platform="windows", channel="beta")(work)()
     assert strata_of(client) == ["macos", "windows/beta"]
     monkeypatch.setattr("dither.default._clients", [other := stratified_client(make)])
-    with dither.outcome("debug", debug=True):
-        pass
-    with dither.timer("theme", platform="linux"):
-        pass
-    dither.record("browser", "Firefox", channel="stable", platform="linux")
-    assert strata_of(other) == ["true", "linux", "linux/stable"]
-    timed = dither.timer("theme", platform="linux")
-    assert timed(lambda: 3)() == 3  # each call has a separate timer with the same attributes
-    assert other.status().ignored == 1
+    with dither.outcome("debug", debug=True), dither.timer("theme", platform="linux"):
+        dither.record("browser", "Firefox", channel="stable", platform="linux")
+    assert strata_of(other) == ["linux/stable", "linux", "true"]

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 import dither
-from client.devices import METRICS, Calendar, Make, Script, parts_on
+from client.devices import METRICS, Calendar, Make, parts_on
 from dither.consent.rules import terms
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric
@@ -143,15 +143,6 @@ def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar:
     assert len(reported(client)) == 2
 
 
-def test_metrics_outside_a_survey_are_asked_independently_of_it(make: Make) -> None:
-    other = Survey("others", ("weekly",))
-    weekly = dataclasses.replace(METRICS["weekly"], survey=other)
-    client = make(metrics={**of(LOOKS), "weekly": weekly, "browser": METRICS["browser"]})
-    record_all(client)
-    assert sorted(set(reported(client)) - set(LOOKS.metrics)) == ["browser", "weekly"]
-    assert len(reported(client)) == 3
-
-
 def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
     said = r"one of 3 questions is asked each day, chosen at random and independently .*\(font, mobile, theme\)"
@@ -160,14 +151,3 @@ def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"])
     assert len({terms(METRICS["theme"]), terms(theme), terms(of(Survey("looks", ("theme", "font")))["theme"])}) == 3
     assert theme.version == METRICS["theme"].version
-
-
-def test_device_draws_a_new_survey_question_after_forget(make: Make) -> None:
-    client = make(metrics=of(LOOKS), transport=Script())
-    drawn = set()
-    for _ in range(40):
-        record_all(client)
-        drawn |= set(reported(client))
-        client.forget()
-        client.consent("on")
-    assert drawn == set(LOOKS.metrics)  # missed with a probability of 3 (2/3)^40 < 1e-6

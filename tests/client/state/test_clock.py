@@ -205,3 +205,11 @@ def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Ma
         "theme": 1,
     }
     assert not any(isinstance(record, Corrected) for record in from_lines((folder / "journal").read_bytes())[0])
+
+
+def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, calendar: Calendar) -> None:
+    client = make()
+    for days in (YEARS, 1 - YEARS, 1):
+        calendar.pass_days(days)
+        client.record("mobile", True)
+    assert (client.status().metrics[0].reports, client.status().queued) == (2, 1)

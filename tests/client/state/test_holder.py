@@ -13,7 +13,6 @@ import pytest
 from client.devices import Make, Script, parts_on, uploader_of
 from client.test_processes import FLOORS
 from dither import __main__ as program
-from dither.state.journal_records import Header, to_line
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped here")
 
@@ -69,16 +68,9 @@ def test_flush_succeeds_only_if_the_state_can_be_read(
     assert client.flush(60)
 
 
-@pytest.mark.parametrize("damage", ["a folder", "no journal", "an unknown format"])
-def test_flush_of_a_damaged_state_fails(make: Make, folder: Path, damage: str) -> None:
+def test_flush_of_a_damaged_state_fails(make: Make, folder: Path) -> None:
     make(folder, transport=Script(down=True)).record("mobile", True)
-    journal = folder / "journal"
-    if damage == "an unknown format":
-        journal.write_bytes(to_line(Header(99, "0123456789abcdef")))
-    else:
-        journal.unlink()
-    if damage == "a folder":
-        journal.mkdir()
+    (folder / "journal").unlink()
     for mode in ("on", "off"):
         client = make(folder, mode=None, strict=False, environ={"DITHER": mode})
         assert not client.flush(1)
