@@ -43,33 +43,6 @@ def test_outcome_records_success_or_failure(telemetry: Telemetry) -> None:
     assert telemetry.recorded("mobile") == [True, False]
 
 
-def test_an_outcome_decorates_functions(telemetry: Telemetry) -> None:
-    @dither.outcome("theme", ok="light", failed="dark")
-    def half(number: int, *, by: int) -> float:
-        """Divide."""
-        return number / by
-
-    assert (half(4, by=2), half.__doc__) == (2, "Divide.")
-    with pytest.raises(ZeroDivisionError):
-        half(4, by=0)
-    assert telemetry.recorded("theme") == ["light", "dark"]
-
-
-def test_an_outcome_decorates_coroutines(telemetry: Telemetry) -> None:
-    @telemetry.outcome("mobile")
-    async def later(fails: bool) -> str:
-        await asyncio.sleep(0)
-        assert telemetry.recorded("mobile") == [False] * (not fails), "not before the work is done"
-        if fails:
-            raise ValueError
-        return "done"
-
-    with pytest.raises(ValueError, match=r"^$"):
-        asyncio.run(later(True))
-    assert asyncio.run(later(False)) == "done"
-    assert telemetry.recorded("mobile") == [False, True]
-
-
 def test_timer_records_seconds_also_if_the_work_fails(telemetry: Telemetry, clock: Clock) -> None:
     def fail_after(seconds: float) -> NoReturn:
         clock.now += seconds

@@ -120,7 +120,12 @@ def test_processes_that_share_a_state_report_once(definitions: str, folder: Path
 
 def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> None:
     client = make(folder)
-    in_threads(*[lambda: [client.record(name, "true") for name in METRICS]] * 8)
+
+    def work() -> None:
+        for name in METRICS:
+            client.record(name, "true")
+
+    in_threads(*[work] * 8)
     assert client.status().trouble == {}
     assert client.status().queued == len(METRICS)
     assert client.status().ignored == 7 * len(METRICS)

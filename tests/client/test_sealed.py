@@ -103,17 +103,6 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
 
 
-def test_waiting_reports_are_sent_although_the_app_has_a_new_key(make: Make, folder: Path) -> None:
-    first = make(folder, seal=KEYS["xwing"])
-    first.record("mobile", True)
-    first.close()
-    script = Script()
-    second = make(folder, seal=KEY, transport=script)
-    assert second.flush(60)
-    assert len(script.bodies) == 1
-    assert opened(script.bodies[0], "xwing")
-
-
 def test_preview_in_mode_local_shows_the_unsealed_row(make: Make, folder: Path) -> None:
     client = make(folder, mode="local", seal=KEY)
     client.record("mobile", True)

@@ -137,7 +137,12 @@ def test_client_made_while_standing_in_stays_off_afterwards(folder: Path, monkey
 
 def test_client_made_before_standing_in_is_restored_afterwards(make: Make, folder: Path) -> None:
     client = make(folder)
-    record, run = client.record, client.outcome("mobile")(lambda: None)  # as an app keeps them at its import
+    record = client.record  # as an app keeps it at its import
+
+    @client.outcome("mobile")
+    def run() -> None:
+        pass
+
     client.record("theme", "dark")
     waiting, journal = client.preview(), (folder / "journal").read_bytes()
     telemetry = Telemetry(METRICS)

@@ -75,14 +75,6 @@ def test_program_that_is_off_or_only_reads_writes_no_version_note(make: Make, fo
         assert started(make, folder, OURS).status().trouble == {}
 
 
-def test_an_update_writes_the_note_once(make: Make, folder: Path) -> None:
-    seen = []
-    for app in (OURS, OURS, THEIRS, THEIRS):
-        started(make, folder, app)
-        seen.append((folder / "versions").stat().st_mtime_ns)
-    assert seen[0] == seen[1] != seen[2] == seen[3]
-
-
 @pytest.mark.parametrize("damage", [b"", b"mobile 1", b"\xff"])
 def test_damaged_version_notes_count_as_none(make: Make, folder: Path, damage: bytes) -> None:
     for app in (OURS, THEIRS):

@@ -174,14 +174,6 @@ def test_day_counts_only_as_one_of_the_last_28(make: Make, monday: Calendar) -> 
     assert answers(make(state, metrics=metrics))["days"] == [7, 14, 21, 28, 28]
 
 
-def test_private_state_is_paid_for_before_it_is_drawn(make: Make, folder: Path, monday: Calendar) -> None:
-    client = make(folder, metrics=METRICS)
-    spent = {metric.name: metric.spent for metric in client.status().metrics}
-    for name in ("crash", "used"):
-        assert spent[name] == METRICS[name].mechanism.epsilon
-    assert spent["exports"] == 0
-
-
 def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder: Path, monday: Calendar) -> None:
     metrics = only("crash", "used")
     client = make(folder, metrics=metrics)
@@ -189,6 +181,8 @@ def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder:
     client.add("crash")
     client.add("used", "share")
     client.close()
+    spent = {metric.name: metric.spent for metric in client.status().metrics}
+    assert spent == {name: metric.mechanism.epsilon for name, metric in metrics.items()}, "before the first event"
     words = (folder / "events").read_text("ascii").split()
     assert (folder / "journal").read_bytes() == journal
     rows = {version: len(row.partition(":")[2]) // 2 for version, row in zip(words[1::3], words[3::3], strict=True)}

@@ -213,24 +213,6 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
         read_small(str(path))
 
 
-@pytest.mark.parametrize("name", ["delivery", "versions"])
-@pytest.mark.parametrize("content", [b"[" * MEGABYTE, b"9" * 100_000])
-def test_forged_version_notes_are_ignored(name: str, content: bytes, make: Make, used: Path) -> None:
-    (used / name).write_bytes(content)
-    client = make(used, mode=None, strict=False)
-    with allocating_less_than(4 * MEGABYTE):
-        use(client)
-    assert client.status().trouble == {}
-    assert client.flush(60)
-
-
-def test_invalid_policy_turns_telemetry_off(tmp_path: Path) -> None:
-    for content in (b"a = [" + b"[]," * MEGABYTE + b"]\n", b"a = " + b"[" * 100_000, b"a = " + b"9" * 100_000):
-        (tmp_path / "policy.toml").write_bytes(content)
-        with allocating_less_than(4 * MEGABYTE):
-            assert Policy(tmp_path / "policy.toml", "tests").mode() == "", content[:10]
-
-
 @needs_posix
 def test_policy_behind_a_link_holds_if_it_is_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text('mode = "local"\n')
