@@ -60,12 +60,9 @@ def test_fixture_returns_the_strata_of_answers(telemetry: Telemetry) -> None:
     assert telemetry.strata("mobile") == [None]
     assert telemetry.flush()
     assert telemetry.collector.strata("theme") == {"linux": 1}
-    assert telemetry.collector.strata("mobile") == {}
-    assert len(telemetry.collector.reports("theme", "linux")) == len(telemetry.collector.reports("theme")) == 1
-    assert telemetry.collector.reports("theme", "mac") == []
+    assert [len(telemetry.collector.reports("theme", stratum)) for stratum in ("linux", "mac", None)] == [1, 0, 1]
     with pytest.raises(
-        dither.ParameterError,
-        match=r"metrics\.theme\.strata\.channel: the metric does not declare it; declared here: platform",
+        dither.ParameterError, match=r"^metrics\.theme\.strata\.channel: the metric does not declare it"
     ):
         client.record("theme", "dark", channel="beta")
     assert len(telemetry.mistakes) == 1

@@ -236,22 +236,3 @@ def test_background_compaction_waits_while_the_program_records_but_not_for_long(
     assert looks[1:4] == [0.02, 0.02, 0.04]
     assert len(looks) == 4 if pauses else 60 <= sum(looks) < 62
     assert journal.ledger.reports(METRICS["mobile"]) == len(looks) - pauses
-
-
-def test_outbox_may_grow_while_it_is_listed() -> None:
-    """Another thread adds reports while a user views the waiting ones."""
-    outbox, reading = Outbox(), False
-
-    class Adding(Queued):
-        @property
-        def local(self) -> int:  # called during the iteration
-            if reading:
-                outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
-            return 0
-
-    outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
-    outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
-    outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
-    reading = True
-    assert len(outbox.waiting()) == 2
-    assert len(outbox) == 4
