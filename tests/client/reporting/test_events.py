@@ -426,3 +426,10 @@ def test_mistakes_of_the_developer_are_named(make: Make, monday: Calendar) -> No
     for call, arguments, message in calls:
         with pytest.raises(ParameterError, match=message):
             call(*arguments)
+
+
+def test_consent_text_says_what_is_kept_unchanged(make: Make) -> None:
+    text = make(metrics=METRICS).consent_text()
+    assert "before it is kept" not in text
+    assert "Kept on this device: the number of events of the current week, unchanged, until it is reported" in text
+    assert "before it is kept" in make(metrics=only("crash", "used")).consent_text()
