@@ -14,6 +14,7 @@ from client.devices import ENDPOINT, METRICS, Make, Script, join_uploads
 from client.test_lives import python_of
 from client.test_processes import FLOORS, run
 from dither.state.files import replace
+from dither.state.folder import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
@@ -72,6 +73,14 @@ def test_deleted_working_directory_is_reported_in_status(tmp_path: Path, monkeyp
     assert not client.flush(1)
     assert any(kind.startswith("record failed: FileNotFoundError") for kind in client.status().trouble)
     monkeypatch.chdir(tmp_path)
+
+
+def test_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "somewhere")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(dither.StateError, match="absolute"):
+        apps_folder()
 
 
 def full(path: str, *_: object) -> NoReturn:

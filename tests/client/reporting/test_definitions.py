@@ -205,6 +205,14 @@ def test_compiled_definitions_of_another_device_or_version_are_not_trusted(
     assert loaded(definitions, folder)["theme"].charge < 0.9000001
 
 
+@needs_posix
+def test_a_link_in_place_of_compiled_definitions_is_not_followed(definitions: Path, folder: Path, kept: Path) -> None:
+    target = kept.rename(folder.with_name("target"))
+    kept.symlink_to(target)
+    assert not is_compiled(definitions, folder)
+    assert (target.exists(), kept.is_symlink()) == (True, False)
+
+
 def test_compiled_definitions_are_stored_after_consent_and_deleted_by_forget(definitions: Path, folder: Path) -> None:
     client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
     client.record("theme", "dark")

@@ -285,7 +285,7 @@ def test_damaged_events_cost_one_report_and_are_reported_in_the_status(
     assert answers(make(folder, metrics=metrics))["exports"][-1] in {0, 1}
 
 
-@pytest.mark.parametrize("state", ["x", "1:zz"])
+@pytest.mark.parametrize("state", ["x", "1:zz", ":"])
 def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
     make: Make, folder: Path, monday: Calendar, state: str
 ) -> None:
