@@ -15,7 +15,6 @@ from client.devices import Make, Script, Stuck, join_uploads
 from dither import __main__ as program
 from dither.diagnostics import described
 from dither.state.state import BusyError, StateError
-from dither_shared import SystemEntropy
 
 
 def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path: Path) -> None:
@@ -145,17 +144,6 @@ def test_error_text_contains_only_paths_of_the_state_folder(error: Exception, wo
     assert described(error, FOLDER) == words
     forged = Path("/home/a\nWARNING forged\x1b[2J")
     assert described(PermissionError(errno.EACCES, "x", str(forged / "journal")), forged).isprintable()
-
-
-def test_error_outside_the_state_folder_shows_no_path(make: Make, folder: Path) -> None:
-    class Diary(SystemEntropy):
-        def take(self, count: int) -> bytes:
-            raise PermissionError(errno.EACCES, "Permission denied", "/home/someone/Very-Secret")
-
-    client = make(folder, entropy=Diary(), strict=False)
-    client.record("browser", "x")
-    assert "Very-Secret" not in str(client.status().trouble)
-    assert client.status().trouble
 
 
 @pytest.mark.parametrize("command", ["on", "forget"])

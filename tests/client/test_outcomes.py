@@ -134,27 +134,6 @@ def test_timer_ended_in_another_thread_or_without_a_start_is_harmless(telemetry:
     assert telemetry.recorded("startup") == [5.0]
 
 
-def test_concurrent_calls_of_a_timed_coroutine_are_independent(telemetry: Telemetry, clock: Clock) -> None:
-    @telemetry.timer("startup")
-    async def work() -> None:
-        await _Pause()
-
-    first, other = work(), work()
-    first.send(None)
-    clock.now += 1
-    other.send(None)
-    clock.now += 1
-    for coroutine in (first, other):  # the first to begin is the first to end
-        with pytest.raises(StopIteration):
-            coroutine.send(None)
-    assert telemetry.recorded("startup") == [2.0, 1.0]
-
-
-class _Pause:
-    def __await__(self) -> Generator[None, None, None]:
-        yield
-
-
 def test_timer_raises_nothing_into_the_host(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     client = dither.Client(METRICS, ENDPOINT, "tests", dither.MemoryState("on"), background=False, environ={})
     for name in ("startup", "mobile", "nosuch", ["no", "name"]):

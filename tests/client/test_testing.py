@@ -171,19 +171,6 @@ def test_a_client_keeps_its_own_definitions(telemetry: Telemetry, make: Make) ->
     telemetry.mistakes.clear()
 
 
-def test_fixture_hears_subclasses_of_client(telemetry: Telemetry) -> None:
-    class Polite(dither.Client):
-        def __init__(self, greeting: str) -> None:
-            self.greeting = greeting
-            super().__init__(METRICS, ENDPOINT, "notes")
-
-        def record(self, metric: str, value: object, **strata: object) -> None:
-            super().record(metric, f"{self.greeting} {value}", **strata)
-
-    Polite("dear").record("browser", "Firefox")
-    assert telemetry.recorded("browser") == ["dear Firefox"]
-
-
 def test_nested_stand_ins_are_undone_in_order(folder: Path) -> None:
     made = dither.Client.__init__
     outer, inner = Telemetry(METRICS), Telemetry(METRICS)
@@ -242,15 +229,3 @@ def test_fixture_tests_a_sealed_app_without_the_package(
     dither.record("theme", "dark")
     assert telemetry.recorded("theme") == ["dark"] * 3
     assert Telemetry(sealing()).status().mode == "on"
-
-
-def test_fixture_stands_in_for_an_existing_sealed_client(make: Make) -> None:
-    client = make(seal=KEY)
-    telemetry = Telemetry({})
-    with telemetry.standing_in():
-        client.record("theme", "dark")
-        assert telemetry.flush()
-        assert telemetry.collector.counts() == {"theme": 1}
-    client.record("theme", "dark")
-    (body,) = client.preview()
-    assert body.startswith(b'{"pool":"theme/')

@@ -123,18 +123,6 @@ def test_damaged_or_truncated_compiled_definitions_are_not_trusted(
     assert loaded(definitions, folder), "the complete file is trusted"
 
 
-def test_definitions_edited_in_the_same_second_and_length_are_read_again(
-    definitions: Path, folder: Path, kept: Path
-) -> None:
-    status = definitions.stat()
-    definitions.write_text(TOML.replace("epsilon = 0.5", "epsilon = 0.7"), encoding="utf-8")
-    os.utime(definitions, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert definitions.stat().st_size == status.st_size
-    assert not is_compiled(definitions, folder)
-    assert is_compiled(definitions, folder)
-    assert 0.69 < loaded(definitions, folder)["mobile"].mechanism.epsilon <= 0.7
-
-
 def test_definitions_that_are_read_in_pieces_keep_their_end(
     definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,22 +111,6 @@ def test_folder_stores_no_value_and_no_day_with_a_tag(make: Make, folder: Path, 
     assert masked != keys.of(metric).draw(metric.item("value 40"))
 
 
-def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
-    """Any process deletes the days, but not on the same day, because each new answer would rewrite the journal."""
-    metrics = question("rappor")
-    make(folder, metrics=metrics).record("asked", "value 3")
-    kinds = [type(record) for record in stored(folder)]
-    assert kinds.index(Permanent) == kinds.index(Debit) + 1
-    mark = stored(folder)[0]
-    make(folder, metrics=metrics).record("asked", "value 4")
-    assert stored(folder)[0] == mark
-    calendar.pass_days(1)
-    make(folder, metrics=metrics).record("asked", "value 3")
-    kinds_after = [type(record) for record in stored(folder)]
-    assert kinds_after.index(Permanent) < kinds_after.index(Debit)
-    assert Permanent not in kinds_after[kinds_after.index(Debit) :]
-
-
 def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]

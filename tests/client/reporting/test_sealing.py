@@ -37,16 +37,6 @@ ANSWERS: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
-def test_sealed_row_is_longer_by_the_suites_overhead(suite: Any) -> None:
-    body = shut(BATCH, KEYS[suite.name])
-    report = SealedReport.decode(body)
-    assert report.pool == Pool("theme", "b" * 16)
-    assert len(report.sealed) == len(b"row") + suite.overhead
-    assert opened(body, suite.name) == b"row"
-    assert b"row" not in report.sealed
-
-
 def test_row_sealed_for_one_pool_opens_in_no_other() -> None:
     report = SealedReport.decode(shut(BATCH, KEY))
     for pool in (Pool("them", "b" * 16), Pool("theme", "c" * 16), Pool("theme", "b" * 16, "linux")):

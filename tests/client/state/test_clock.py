@@ -126,14 +126,6 @@ def test_clock_readings_each_ahead_of_the_next_gain_one_report_each(readings: tu
     assert len(device.corrected) <= len(readings) - 1
 
 
-def test_a_clock_that_goes_down_step_by_step_gains_one_report_in_30_days() -> None:
-    device = Device()
-    for day in range(TODAY + YEARS, TODAY, -1):
-        device.live(day)
-    assert len(device.corrected) == pytest.approx(YEARS / 30, rel=0.1)
-    assert len(device.reports["mobile"]) <= len(device.corrected) + 1
-
-
 def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: State, calendar: Calendar) -> None:
     make(state).record("mobile", True)
     calendar.pass_days(YEARS)

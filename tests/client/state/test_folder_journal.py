@@ -69,16 +69,6 @@ def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, t
     os.close(number)
 
 
-@pytest.mark.parametrize("times", [1, 12])
-def test_replaced_journal_is_reopened(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
-    client, other = make(folder), make(folder)
-    client.record("mobile", True)
-    for _ in range(times):
-        compact(folder, calendar)
-    client.record("theme", "dark")
-    assert make(folder).status().queued == client.status().queued == other.status().queued == 2
-
-
 @pytest.mark.parametrize("name", ["lock", "journal"])
 def test_file_replaced_while_another_client_waits_for_its_lock_is_reopened(folder: Path, name: str) -> None:
     """The lock of a file that was deleted while waiting protects nothing, because others lock a new file."""

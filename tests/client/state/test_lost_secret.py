@@ -91,15 +91,6 @@ def test_neither_environment_nor_policy_replaces_a_lost_secret(
     assert client.status().queued + client.status().shown == 1
 
 
-@pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DO_NOT_TRACK": "1"}])
-def test_first_consent_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
-    make(folder, environ=environ)
-    client = make(folder, mode=None)
-    assert client.status().mode == "on"
-    client.record("browser", "firefox")
-    assert client.status().queued == 1
-
-
 def test_interrupted_consent_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Death between the choice and the secret: nothing was drawn, but it looks like a lost secret."""
     monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
