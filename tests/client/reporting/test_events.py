@@ -191,29 +191,6 @@ def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder:
     assert (after.st_mtime_ns, after.st_size) == (0, opened.st_size), "nor does the file's time show an event"
 
 
-@pytest.mark.parametrize("metrics", [only("crash"), only("exports")])
-def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
-    make: Make, folder: Path, monday: Calendar, metrics: dict[str, Metric], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (name,) = metrics
-    make(folder, metrics=metrics).add(name)
-    monday.pass_days(7)
-
-    def dies(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    transport = Script()
-    with monkeypatch.context() as patch:
-        patch.setattr(Events, "_write", dies)
-        with pytest.raises(KeyboardInterrupt):
-            make(folder, metrics=metrics)
-    first = make(folder, metrics=metrics, transport=transport)
-    first.flush()
-    again = make(folder, metrics=metrics, transport=transport)
-    again.flush()
-    assert len({Batch.decode(body).batch for body in transport.bodies}) == 1
-
-
 @pytest.mark.parametrize("seal", [None, KEYS["x25519"]])
 @pytest.mark.parametrize("cap", [20.0, 200.0])
 def test_row_is_reported_once_although_its_events_cannot_be_deleted(
