@@ -2,16 +2,18 @@
 
 import dataclasses
 import hashlib
+import os
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from client.devices import Calendar, Make, State, compact, parts_on
+import dither
+from client.devices import BROWSER, Calendar, Make, State, compact, parts_on
 from dither.reporting.keys import Keys
 from dither.reporting.ledger import Ledger
 from dither.reporting.recorder import recall
-from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
+from dither.state.journal_records import Charged, Debit, Permanent, Record, Secret, from_lines
 from dither_shared import (
     Batch,
     BitFlip,
@@ -25,6 +27,7 @@ from dither_shared import (
     Rappor,
     Report,
     StringQuestion,
+    SystemEntropy,
 )
 
 _CALM = {"epsilon": 1.0, "permanent_epsilon": 1.000000001}
@@ -199,3 +202,27 @@ def test_keys_derive_the_documented_bytes() -> None:
     mask = stream(b"kept", version, b"0123")[:9]
     plain = bytes([expected, 0, 0, 0, 0, 0, 0, 0, 0])
     assert keys.of(metric).kept("0123", expected).draw == bytes(a ^ b for a, b in zip(plain, mask, strict=True)).hex()
+
+
+def test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    secret = (folder / "secret").read_bytes()
+    make(folder).record("theme", "dark")
+    assert (folder / "secret").read_bytes() == secret
+    if os.name == "posix":
+        assert (folder / "secret").stat().st_mode & 0o777 == 0o600
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert isinstance(SystemEntropy().take(1), bytes)
+
+
+def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
+    state = dither.MemoryState("on")
+    parts = parts_on(state)
+    parts.record("browser", "Very-Secret-Browser")
+    client = make(state)
+    client.record("editor", "Very-Secret-Editor")
+    keys = Keys(b"s3cr3t" * 6)
+    keys.of(BROWSER).draw(b"Very-Secret-Browser")
+    shown = f"{Secret('s3cr3t')!r} {client!r} {client.status()!r} {keys!r} {state!r} {parts.journal!r} {parts!r}"
+    assert "Very-Secret" not in shown
+    assert "s3cr3t" not in shown
