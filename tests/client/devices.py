@@ -134,17 +134,6 @@ def join_uploads() -> None:
         assert not thread.is_alive()
 
 
-def in_threads(*works: Callable[[], object]) -> None:
-    """Call each of ``works`` in a thread of its own, all at once, and wait for their ends."""
-    start = threading.Barrier(len(works))
-    threads = [threading.Thread(target=lambda work=work: (start.wait(60), work())) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-
-
 def reports(bodies: Iterable[bytes]) -> list[tuple[str, Report]]:
     """Return the metric's name and the report of each body of one row."""
     batches = [Batch.decode(body) for body in bodies]

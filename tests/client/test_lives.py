@@ -1,4 +1,4 @@
-"""Processes that fork a thousand times, close the client's files, exit, or run an event loop."""
+"""Processes that fork a thousand times, close the client's files, or exit."""
 
 import shutil
 import socket

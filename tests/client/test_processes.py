@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 import dither
 import dither_shared
-from client.devices import METRICS, Calendar, Make, Script, Stuck, in_threads
+from client.devices import METRICS, Calendar, Make, Script, Stuck
 from dither_shared.encoding import Answers
 from dither_shared.questions.listed import BooleanQuestion
 
@@ -30,6 +30,17 @@ def run(
     """Run a program in a Python that has only the standard library and the project's two device packages."""
     command = [python, *options, "-c", f"import sys; sys.path[:0] = {FLOORS!r}\n{program}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+def in_threads(*works: Callable[[], object]) -> None:
+    """Call each of ``works`` in a thread of its own, all at once, and wait for their ends."""
+    start = threading.Barrier(len(works))
+    threads = [threading.Thread(target=lambda work=work: (start.wait(60), work())) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(600)
+        assert not thread.is_alive()
 
 
 def in_child(work: object) -> int:

@@ -128,26 +128,6 @@ def test_the_first_value_of_a_day_counts_and_later_ones_are_ignored(
     assert spent(client, "mobile") == 2 * MOBILE.mechanism.epsilon
 
 
-def test_a_week_begins_on_monday(make: Make, state: State, calendar: Calendar) -> None:
-    client = make(state)
-    client.record("weekly", True)  # Wednesday
-    calendar.pass_days(4)  # Sunday
-    client.record("weekly", True)
-    assert client.status().queued == 1
-    calendar.pass_days(1)
-    client.record("weekly", True)
-    assert client.status().queued == 2
-
-
-def test_metric_with_period_once_reports_once(make: Make, state: State, calendar: Calendar) -> None:
-    client = make(state)
-    client.record("survey", True)
-    calendar.pass_days(4000)
-    client.record("survey", True)
-    make(state).record("survey", True)
-    assert client.status().metrics[list(METRICS).index("survey")].reports == 1
-
-
 def test_a_report_that_cannot_be_drawn_costs_nothing_and_is_drawn_another_time(make: Make, state: State) -> None:
     class Failing(Entropy):
         def take(self, count: int) -> NoReturn:

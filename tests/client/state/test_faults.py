@@ -45,10 +45,10 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def near_line_ends(data: bytes) -> list[int]:
-    """Return the positions around each line end, and every 41st, because damage within a line has one effect."""
+    """Return the positions around each line end, and every 97th, because damage within a line has one effect."""
     ends = [position for position, byte in enumerate(data) if byte == ord("\n")]
     near = {end + offset for end in ends for offset in (-1, 0, 1, 2)}
-    return sorted((near | set(range(0, len(data), 41))) & set(range(len(data))))
+    return sorted((near | set(range(0, len(data), 97))) & set(range(len(data))))
 
 
 def everywhere(data: bytes) -> list[int]:

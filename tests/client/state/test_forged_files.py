@@ -82,9 +82,9 @@ def reading_less_than(most: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def forge(path: Path, line: Callable[[int], bytes]) -> None:
-    """Append lines to a journal until it is as long as a forged one, or has three times as many as any of ours."""
+    """Append lines to a journal until it is as long as a forged one, or has more than twice as many as any of ours."""
     with path.open("ab") as file:
-        for number in range(3 * MAX_REPORTS):
+        for number in range(2 * MAX_REPORTS + 1000):
             if file.tell() >= FORGED:
                 break
             file.write(line(number))
