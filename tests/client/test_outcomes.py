@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, Clock
+from client.devices import Clock
 from dither.outcomes import Timer
 from dither.testing import Telemetry
 from dither_shared import Metric, parse_metrics
@@ -132,20 +132,6 @@ def test_timer_ended_in_another_thread_or_without_a_start_is_harmless(telemetry:
     thread.join(60)
     timer.__exit__(None, None, None)
     assert telemetry.recorded("startup") == [5.0]
-
-
-def test_timer_raises_nothing_into_the_host(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    client = dither.Client(METRICS, ENDPOINT, "tests", dither.MemoryState("on"), background=False, environ={})
-    for name in ("startup", "mobile", "nosuch", ["no", "name"]):
-        with client.timer(name):  # type: ignore[arg-type]
-            clock.now += 1.25
-    status = client.status()
-    assert (status.queued, status.mistakes) == (2, 1)
-    assert status.trouble == {"wrong value for metrics.mobile": 1, "unknown metric": 2}
-    client.close()
-    with client.timer("startup"):
-        pass
-    assert "1.25" not in caplog.text
 
 
 def test_timed_generator_is_measured_until_its_end(telemetry: Telemetry, clock: Clock) -> None:

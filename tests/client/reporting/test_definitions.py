@@ -6,7 +6,6 @@ import math
 import os
 import stat
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,7 @@ def test_compiled_definitions_of_another_user_are_not_unmarshalled(
     definitions: Path, folder: Path, kept: Path, owner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "lstat" if owner == "the folder" else "fstat"
-    status: Callable[..., os.stat_result] = getattr(os, name)
+    status: Any = getattr(os, name)
 
     def of_another(path: Any) -> os.stat_result:
         fields = [*status(path)]
@@ -162,19 +161,6 @@ def test_compiled_definitions_of_another_user_are_not_unmarshalled(
     monkeypatch.setattr(os, name, of_another)
     monkeypatch.setattr(marshal, "loads", lambda _: pytest.fail("unmarshalled"))
     assert not is_compiled(definitions, folder)
-
-
-@needs_posix
-@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir], ids=["a pipe", "a folder"])
-def test_pipe_or_folder_in_place_of_compiled_definitions_stops_nothing(
-    definitions: Path, folder: Path, kept: Path, put: Callable[[Path], None]
-) -> None:
-    kept.unlink()
-    put(kept)
-    client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
-    client.record("theme", "dark")
-    assert (client.status().queued, client.status().trouble) == (1, {})
-    assert sorted(folder.glob("definitions*")) == [kept]
 
 
 def test_compiled_definitions_of_another_device_or_version_are_not_trusted(

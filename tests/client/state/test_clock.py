@@ -116,16 +116,6 @@ def test_clock_moved_back_and_forth_gains_one_report_in_30_days(ahead: int) -> N
     assert len(device.reports["mobile"]) <= len(honest) + len(device.corrected)
 
 
-@pytest.mark.parametrize("readings", [(0, 3650), (9000, 7000, 5000, 3000, 100), (60, 30, 0), (40, 20, 0)])
-def test_clock_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
-    device = Device()
-    for _ in range(500):
-        for days in readings:
-            device.live(TODAY + days)
-    assert len(device.reports["mobile"]) <= len(readings) + len(device.corrected) * (len(readings) - 1)
-    assert len(device.corrected) <= len(readings) - 1
-
-
 def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: State, calendar: Calendar) -> None:
     make(state).record("mobile", True)
     calendar.pass_days(YEARS)

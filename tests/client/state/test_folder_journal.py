@@ -133,24 +133,6 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 
-def test_journal_with_a_truncated_header_is_recreated(make: Make, folder: Path) -> None:
-    folder.mkdir(mode=0o700)
-    (folder / "journal").write_bytes(b"4415")
-    client = make(folder)
-    client.record("mobile", True)
-    assert client.status().queued == 1
-    assert client.status().trouble == {}
-
-
-def test_emptied_journal_is_not_recreated(make: Make, folder: Path) -> None:
-    make(folder).record("mobile", True)
-    (folder / "journal").write_bytes(b"")
-    client = make(folder, mode=None)
-    client.record("mobile", True)
-    assert client.status().queued == 0
-    assert (folder / "journal").read_bytes() == b""
-
-
 def test_journal_truncated_between_runs_is_noticed(make: Make, folder: Path, calendar: Calendar) -> None:
     client = make(folder)
     for name in ("mobile", "theme"):
