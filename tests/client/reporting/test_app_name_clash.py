@@ -29,7 +29,7 @@ def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: objec
 
 @pytest.mark.parametrize("background", [True, False])
 def test_version_that_returns_reveals_another_app_of_the_same_name(
-    make: Make, calendar: Calendar, tmp_path: Path, background: bool
+    make: Make, calendar: Calendar, tmp_path: Path, caplog: pytest.LogCaptureFixture, background: bool
 ) -> None:
     """Neither an update nor programs of one app with different metrics are a clash."""
     metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
@@ -43,24 +43,12 @@ def test_version_that_returns_reveals_another_app_of_the_same_name(
             calendar.pass_days(1)
         reader = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
         assert warned(client.status().trouble) == warned(reader.status().trouble) == known, apps
-
-
-def test_app_whose_answers_are_always_ignored_is_detected_at_its_start(
-    make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Both apps together report a metric once per period: the other's answer is ignored and counted."""
-    for day in range(3):
-        for app in (OURS, THEIRS):
-            client = started(make, folder, app)
-            client.record("mobile", True)
-            assert client.status().ignored == (app is THEIRS)
-            assert bool(warned(client.status().trouble)) is (day > 0)
-        calendar.pass_days(1)
-    said = "use the name 'tests': metrics.mobile alternates between two versions; give each app its own name"
-    assert [said in message for message in caplog.messages] == [True] * 4, "one per start, from the second day on"
-    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, "it has other metrics"
-    calendar.pass_days(15)
-    assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
+        others = make(tmp_path / apps, metrics={"theme": THEME}, mode=None)
+        assert not warned(others.status().trouble), "a clash of other metrics does not concern this client"
+        calendar.pass_days(15)
+        assert not warned(make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None).status().trouble), apps
+    assert len(caplog.messages) == 5, "one per start"
+    assert "mobile alternates between two versions; give each app its own name" in caplog.text
 
 
 def test_program_that_is_off_or_only_reads_writes_no_version_note(make: Make, folder: Path) -> None:
