@@ -102,7 +102,7 @@ def test_no_value_reaches_the_host_or_the_log(
 
 
 @pytest.mark.parametrize(
-    "call", ["open", "write", "lstat", "fstat", "lseek", "read", "close", "urandom", "mkdir", "ftruncate"]
+    "call", ["open", "write", "lstat", "fstat", "lseek", "read", "close", "urandom", "mkdir", "ftruncate", "fsync"]
 )
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "full"), OSError(errno.EBADF, "closed"), MemoryError()], ids=repr
