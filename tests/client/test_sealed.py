@@ -12,7 +12,7 @@ import pytest
 
 import dither
 from client.conftest import Collector
-from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact
+from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact, parts_on
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from client.test_processes import run
 from dither.reporting.bodies import read
@@ -102,6 +102,23 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     assert second.flush(60)
     second.close()
     assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
+
+
+def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder, seal=KEY)
+    client.record("theme", "dark")
+    other, loaded = parts_on(folder).journal, []
+
+    def load(key: SealKey) -> None:
+        with other.transaction():
+            loaded.append(key)
+
+    monkeypatch.setattr("dither.reporting.recorder.sealer", load)
+    client.record("mobile", True)
+    other.close()
+    assert loaded == [KEY]
 
 
 def test_preview_in_mode_local_shows_the_unsealed_row(make: Make, folder: Path) -> None:

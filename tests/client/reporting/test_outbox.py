@@ -73,6 +73,24 @@ def test_a_report_is_finished_once() -> None:
     assert (outbox.sent, outbox.dropped, outbox.bytes, len(outbox)) == (1, 0, 0, 0)
 
 
+def test_outbox_may_grow_while_it_is_listed() -> None:
+    """Another thread adds reports while a user views the waiting ones."""
+    outbox, reading = Outbox(), False
+
+    class Adding(Queued):
+        @property
+        def local(self) -> int:  # called during the iteration
+            if reading:
+                outbox.apply(entry(len(outbox)))
+            return 0
+
+    for queued in (Adding("f" * 32, "theme", 1, 0, b"{}"), entry(100), entry(101, local=1)):
+        outbox.apply(queued)
+    reading = True
+    assert len(outbox.waiting()) == 2
+    assert len(outbox) == 4
+
+
 def test_old_reports_are_dropped_and_counted_on_the_device(make: Make, folder: Path, calendar: Calendar) -> None:
     sent = Script()
     make(folder).record("mobile", True)
@@ -236,3 +254,40 @@ def test_background_compaction_waits_while_the_program_records_but_not_for_long(
     assert looks[1:4] == [0.02, 0.02, 0.04]
     assert len(looks) == 4 if pauses else 60 <= sum(looks) < 62
     assert journal.ledger.reports(METRICS["mobile"]) == len(looks) - pauses
+
+
+def test_background_compaction_rests_ten_times_its_duration(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder).record("mobile", True)
+    journal, now = parts_on(folder).journal, [1000.0]
+    journal.refresh()
+    monkeypatch.setattr("dither.reporting.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
+
+    def compacted(*, courteous: bool) -> bool:
+        journal.needs_compaction, before = True, (folder / "journal").stat().st_ino
+        journal.compact(courteous=courteous)
+        return (folder / "journal").stat().st_ino != before
+
+    assert compacted(courteous=True)
+    now[0] += 19.9
+    assert not compacted(courteous=True)
+    due = [journal.due]
+    now[0] += 0.2
+    assert [*due, journal.due] == [False, True]
+    assert compacted(courteous=True)
+    assert compacted(courteous=False), "an explicit compaction does not wait"
+
+
+def test_background_compaction_of_a_journal_near_its_bound_does_not_wait(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder)
+    monkeypatch.setattr("dither.reporting.journal._SMALL", 0)
+    monkeypatch.setattr("dither.reporting.journal._LARGE", 100)
+    parts = parts_on(folder)
+    parts.make_report("mobile", True)
+    parts.journal.needs_compaction = True
+    assert parts.journal.compact(courteous=True) == 0
+    assert not parts.journal.needs_compaction
