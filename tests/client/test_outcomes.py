@@ -42,6 +42,15 @@ def test_outcome_records_success_or_failure(telemetry: Telemetry) -> None:
         raise KeyboardInterrupt
     assert telemetry.recorded("mobile") == [True, False]
 
+    @dither.outcome("theme", ok="light", failed="dark")
+    def half(by: int) -> float:
+        return 4 / by
+
+    assert half(2) == 2
+    with pytest.raises(ZeroDivisionError):
+        half(0)
+    assert telemetry.recorded("theme") == ["light", "dark"]
+
 
 def test_timer_records_seconds_also_if_the_work_fails(telemetry: Telemetry, clock: Clock) -> None:
     def fail_after(seconds: float) -> NoReturn:
@@ -120,6 +129,51 @@ def test_one_timer_serves_several_tasks(telemetry: Telemetry, clock: Clock) -> N
 
     asyncio.run(together())
     assert telemetry.recorded("startup") == [13.0, 22.0, 31.0]
+    assert not timer.busy
+
+
+def test_one_timer_serves_several_threads(telemetry: Telemetry, clock: Clock) -> None:
+    timer, inside, go_on = telemetry.timer("startup"), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with timer:
+            clock.now += 1
+            inside.set()
+            assert go_on.wait(60)
+
+    thread = threading.Thread(target=work)
+    with timer:
+        thread.start()
+        assert inside.wait(60)
+        clock.now += 2
+    go_on.set()
+    thread.join(60)
+    assert telemetry.recorded("startup") == [3.0, 3.0]
+    assert not timer.busy
+
+
+def test_concurrent_calls_of_a_timed_function_are_independent(telemetry: Telemetry, clock: Clock) -> None:
+    @telemetry.timer("startup")
+    def work() -> Generator[None, None, None]:
+        yield
+
+    first, other = work(), work()
+    next(first)
+    clock.now += 1
+    next(other)
+    clock.now += 1
+    for generator in (first, other):  # the first to begin is the first to end
+        assert list(generator) == []
+    assert telemetry.recorded("startup") == [2.0, 1.0]
+
+
+def test_failing_recorder_leaves_no_started_timer_behind(clock: Clock) -> None:
+    def refuse(metric: str, value: object) -> NoReturn:
+        raise dither.ParameterError(metric, str(value))
+
+    timer = Timer(refuse, "startup", {})
+    with pytest.raises(dither.ParameterError, match=r"startup: 0\.0"), timer:
+        pass
     assert not timer.busy
 
 

@@ -229,3 +229,15 @@ def test_fixture_tests_a_sealed_app_without_the_package(
     dither.record("theme", "dark")
     assert telemetry.recorded("theme") == ["dark"] * 3
     assert Telemetry(sealing()).status().mode == "on"
+
+
+def test_fixture_stands_in_for_an_existing_sealed_client(make: Make) -> None:
+    client = make(seal=KEY)
+    telemetry = Telemetry({})
+    with telemetry.standing_in():
+        client.record("theme", "dark")
+        assert telemetry.flush()
+        assert telemetry.collector.counts() == {"theme": 1}
+    client.record("theme", "dark")
+    (body,) = client.preview()
+    assert body.startswith(b'{"pool":"theme/')

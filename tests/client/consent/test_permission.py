@@ -68,8 +68,8 @@ def test_the_administrators_policy_overrides_the_user(make: Make, tmp_path: Path
     policy.write_text('mode = "off"\n[apps.tests]\nmode = "local"\n')
     assert client.status().mode == "local"
     assert "policy" in client.status().decided_by
-    deep, long = "a = " + "[" * 100_000, "a = " + "9" * 100_000
-    for text in ('mode = "of', "mode = 3", "apps = 3", '[apps]\ntests = "on"', 'mode = "ON"', deep, long):
+    deep, number, long = "a = " + "[" * 60_000, "a = " + "9" * 60_000, 'mode = "on"\n' + "#" * 70_000
+    for text in ('mode = "of', "mode = 3", "apps = 3", '[apps]\ntests = "on"', 'mode = "ON"', deep, number, long):
         policy.write_text(text)
         assert make(policy=policy).status().mode == "off", text[:20]
     policy.write_text('[apps.another]\nmode = "off"\n')

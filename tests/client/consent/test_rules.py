@@ -6,7 +6,7 @@ import pytest
 
 import dither
 from client.devices import Make, Script
-from dither.consent.rules import decide
+from dither.consent.rules import Stopped, decide
 from dither.state.journal_records import ConsentChoice
 
 
@@ -36,6 +36,24 @@ def test_the_first_authority_that_is_set_decides(
     consent = decide(environ, None if choice is None else ConsentChoice(choice), policy=policy, automatic=automatic)
     assert consent.mode == mode
     assert by in consent.decided_by
+
+
+@pytest.mark.parametrize(
+    ("calls", "resumes", "reason"),
+    [
+        (["forget"], True, ""),
+        (["forget", "close"], False, "closed"),
+        (["close", "forget"], False, "closed"),
+        (["disable", "close", "forget"], False, "disabled"),
+    ],
+)
+def test_new_consent_resumes_only_a_client_that_was_forgotten(calls: list[str], resumes: bool, reason: str) -> None:
+    stopped = Stopped()
+    for call in calls:
+        getattr(stopped, call)(*(["no folder"] if call == "disable" else []))
+    assert stopped.end() is resumes
+    assert reason in stopped.reason
+    assert bool(stopped) is not resumes
 
 
 def test_client_that_is_off_draws_and_writes_nothing(make: Make, folder: Path) -> None:

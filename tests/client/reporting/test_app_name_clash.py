@@ -68,6 +68,15 @@ def test_damaged_version_notes_count_as_none(make: Make, folder: Path, damage: b
         assert bool(warned(started(make, folder, app).status().trouble)) is known
 
 
+def test_version_notes_that_cannot_be_written_do_no_harm(make: Make, folder: Path) -> None:
+    make(folder)
+    (folder / "versions").mkdir()
+    client = started(make, folder, OURS)
+    client.record("mobile", True)
+    assert client.flush(60)
+    assert client.status().trouble == {}
+
+
 def test_version_notes_are_bounded(make: Make, folder: Path) -> None:
     for number in range(20):
         named = {f"metric_{number}_{place:03}": dataclasses.replace(MOBILE, name=f"m{place}") for place in range(200)}

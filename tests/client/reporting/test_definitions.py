@@ -163,6 +163,13 @@ def test_compiled_definitions_of_another_user_are_not_unmarshalled(
     assert not is_compiled(definitions, folder)
 
 
+def test_compiled_definitions_that_cannot_be_stored_stop_nothing(definitions: Path, folder: Path, kept: Path) -> None:
+    kept.unlink()
+    kept.mkdir()
+    assert not is_compiled(definitions, folder)
+    assert loaded(definitions, folder).keys() == load_metrics(definitions).keys()
+
+
 def test_compiled_definitions_of_another_device_or_version_are_not_trusted(
     definitions: Path, folder: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,3 +199,12 @@ def test_records_that_cannot_be_read_use_up_caps(damaged: int, pays: bool) -> No
     ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 1, 1, MOBILE.charge, 0.0))
     ledger.apply(Hold(739_000, damaged))
     assert ledger.open_to(dataclasses.replace(MOBILE, cap=3 * MOBILE.charge), 739_001) == pays
+
+
+def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged journal may claim any number of them."""
+    monkeypatch.setattr("dither_shared.privacy.composition.sequential", lambda _: pytest.fail("a sum"))
+    ledger = Ledger()
+    ledger.apply(Debit("mobile", MOBILE.version, 740_000, 10**6, 10**6, MOBILE.charge, 0.0))
+    ledger.apply(Hold(740_000, 10**6))
+    assert ledger.spent(MOBILE) == pytest.approx(2 * 10**6 * MOBILE.charge)

@@ -111,6 +111,21 @@ def test_unknown_metric_name_gets_a_suggestion(make: Make) -> None:
             client.record(name, "true")  # type: ignore[arg-type]  # that is the mistake
 
 
+def test_suggestion_for_an_unknown_metric_name_is_computed_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def look(name: object, _: object) -> str:
+        looked.append(name)
+        return ""
+
+    client = make(strict=False)
+    monkeypatch.setattr("dither.reporting.recorder.did_you_mean", look)
+    for name in ("them", "x" * 10_000_000, "them"):
+        client.record(name, "true")
+    assert looked == ["them"]
+    assert client.status().trouble == {"unknown metric": 3}
+
+
 def test_the_first_value_of_a_day_counts_and_later_ones_are_ignored(
     make: Make, state: State, calendar: Calendar
 ) -> None:

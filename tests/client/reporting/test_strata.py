@@ -140,6 +140,22 @@ def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, cap
         stratified_client(make, strata=mistaken)
 
 
+class Loud(str):
+    """A name that runs code of the app when it is compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("compared")
+
+
+def test_names_of_attributes_run_no_code_of_the_app(make: Make) -> None:
+    client = stratified_client(make, strata={Loud("platform"): "linux", Loud("debug"): "true"})
+    client.record("theme", "dark")
+    assert (strata_of(client), client.status().trouble) == (["linux"], {})
+
+
 def test_any_object_as_attribute_gives_a_stratum(make: Make) -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         for client in (stratified_client(make, strata={"platform": value}), stratified_client(make)):

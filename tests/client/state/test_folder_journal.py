@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,24 @@ def is_open(number: int) -> bool:
     except OSError:  # the descriptor by which the folder itself was listed
         return False
     return True
+
+
+def test_a_record_opens_no_file(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(folder)
+    client.record("browser", "firefox")
+    calls: list[str] = []
+    for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
+        real = getattr(os, call)
+
+        def noted(*arguments: Any, real: Any = real, call: str = call, **named: Any) -> Any:
+            calls.append(call)
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(f"os.{call}", noted)
+    client.record("theme", "dark")
+    monkeypatch.undo()
+    assert sorted(calls) == ["fstat", "fstat", "lstat", "lstat", "lstat", "urandom", "write"]
+    assert client.status().queued == 2
 
 
 def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, tmp_path: Path) -> None:
@@ -131,6 +150,23 @@ def test_journal_works_where_open_files_cannot_be_replaced(
     assert open_files() == before
     other.forget()
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
+
+
+def test_journal_with_a_truncated_header_is_recreated(make: Make, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "journal").write_bytes(b"4415")
+    client = make(folder)
+    client.record("mobile", True)
+    assert (client.status().queued, client.status().trouble) == (1, {})
+
+
+def test_emptied_journal_is_not_recreated(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    (folder / "journal").write_bytes(b"")
+    client = make(folder, mode=None)
+    client.record("mobile", True)
+    assert client.status().queued == 0
+    assert (folder / "journal").read_bytes() == b""
 
 
 def test_journal_truncated_between_runs_is_noticed(make: Make, folder: Path, calendar: Calendar) -> None:
