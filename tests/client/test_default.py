@@ -12,6 +12,7 @@ import dither
 from client.devices import ENDPOINT, METRICS
 from client.test_processes import run
 from dither import Client, MemoryState
+from dither.core import ClientCore, Setup
 from dither.testing import FakeCollector
 
 
@@ -51,6 +52,16 @@ def test_one_default_client_at_a_time(folder: Path) -> None:
     first.record("mobile", True)
     assert (first.status().queued, second.status().queued) == (1, 1)
     second.close()
+
+
+def test_default_core_stores_and_sends_nothing() -> None:
+    core = ClientCore(Setup(app="tests", metrics=METRICS))
+    core.start()
+    core.record("mobile", True)
+    assert (core.preview(), core.status().mode) == ([], "off")
+    assert core.setup.transport is not None
+    with pytest.raises(OSError, match="sends nothing"):
+        core.setup.transport.send(b"{}")
 
 
 @pytest.mark.parametrize(

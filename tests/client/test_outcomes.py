@@ -42,14 +42,18 @@ def test_outcome_records_success_or_failure(telemetry: Telemetry) -> None:
         raise KeyboardInterrupt
     assert telemetry.recorded("mobile") == [True, False]
 
-    @dither.outcome("theme", ok="light", failed="dark")
-    def half(by: int) -> float:
-        return 4 / by
 
-    assert half(2) == 2
-    with pytest.raises(ZeroDivisionError):
-        half(0)
-    assert telemetry.recorded("theme") == ["light", "dark"]
+def test_outcome_decorates_functions_with_answers_of_its_own(telemetry: Telemetry) -> None:
+    for outcome in (dither.outcome, telemetry.outcome):
+
+        @outcome("theme", ok="light", failed="dark")
+        def half(by: int) -> float:
+            return 4 / by
+
+        assert half(2) == 2
+        with pytest.raises(ZeroDivisionError):
+            half(0)
+    assert telemetry.recorded("theme") == ["light", "dark"] * 2
 
 
 def test_timer_records_seconds_also_if_the_work_fails(telemetry: Telemetry, clock: Clock) -> None:
@@ -143,12 +147,13 @@ def test_one_timer_serves_several_threads(telemetry: Telemetry, clock: Clock) ->
 
     thread = threading.Thread(target=work)
     with timer:
+        clock.now += 4
         thread.start()
         assert inside.wait(60)
         clock.now += 2
     go_on.set()
     thread.join(60)
-    assert telemetry.recorded("startup") == [3.0, 3.0]
+    assert telemetry.recorded("startup") == [7.0, 3.0]
     assert not timer.busy
 
 

@@ -160,6 +160,7 @@ def test_client_that_cannot_seal_draws_and_debits_nothing(
     assert re.search(words, status.decided_by)
     assert {(metric.reports, metric.spent) for metric in status.metrics} <= {(0, 0.0)}
     assert (status.mode, status.queued, status.shown, script.bodies) == ("off", 0, 0, [])
+    assert folder.exists() is (seal is NO_KEM), "without the package it is known from the start"
     assert b"debit" not in files_of(folder)
     assert not client.flush(1), "answers were discarded"
     assert len(caplog.messages) == 1
