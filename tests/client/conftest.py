@@ -25,9 +25,10 @@ def calendar() -> Calendar:
 
 @pytest.fixture
 def definitions(tmp_path: Path) -> str:
-    """Return a metrics.toml of one choice, ``theme``."""
+    """Return a metrics.toml of a choice, ``theme``, and of three booleans."""
     path = tmp_path / "metrics.toml"
-    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    booleans = "".join(f'{name} = {{type = "boolean", epsilon = 1.0}}\n' for name in ("first", "second", "third"))
+    path.write_text(f'[metrics]\ntheme = {{type = "choice", values = ["light", "dark"], epsilon = 1.0}}\n{booleans}')
     return str(path)
 
 

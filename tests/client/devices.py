@@ -134,13 +134,6 @@ def join_uploads() -> None:
         assert not thread.is_alive()
 
 
-def record_once(folder: str) -> None:
-    """Record one answer in a separate process, on the first day of every test's calendar."""
-    client = dither.Client(METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={})
-    client.record("mobile", True)
-    client.close()
-
-
 def reports(bodies: Iterable[bytes]) -> list[tuple[str, Report]]:
     """Return the metric's name and the report of each body of one row."""
     batches = [Batch.decode(body) for body in bodies]

@@ -130,21 +130,9 @@ def certificate(folder: Path, name: str, *options: str) -> ssl.SSLContext:
         pytest.skip("there is no openssl to make certificates with")
     key, made = folder / f"{name}.key", folder / f"{name}.pem"
     subject = ["-subj", f"/CN={name}", *(options or ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])]
-    command = [
-        openssl,
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-        "-keyout",
-        str(key),
-    ]
-    subprocess.run([*command, "-out", str(made), *subject], check=True, capture_output=True)
+    request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    command = [openssl, *request, "-keyout", str(key), "-out", str(made), *subject]
+    subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made, key)
     return context

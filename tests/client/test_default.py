@@ -1,13 +1,18 @@
-"""The default client of a program: one at a time, with the signature of a client."""
+"""The default client of a program, one at a time; the core of a client; and a warning about its endpoint."""
 
 import inspect
 import pydoc
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
+
+import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS
 from client.test_processes import run
+from dither import Client, MemoryState
+from dither.core import ClientCore, Setup
 from dither.testing import FakeCollector
 
 
@@ -47,3 +52,31 @@ def test_one_default_client_at_a_time(folder: Path) -> None:
     first.record("mobile", True)
     assert (first.status().queued, second.status().queued) == (1, 1)
     second.close()
+
+
+def test_default_core_stores_and_sends_nothing() -> None:
+    core = ClientCore(Setup(app="tests", metrics=METRICS))
+    core.start()
+    core.record("mobile", True)
+    assert (core.preview(), core.status().mode) == ([], "off")
+    assert core.setup.transport is not None
+    with pytest.raises(OSError, match="sends nothing"):
+        core.setup.transport.send(b"{}")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "warned"),
+    [
+        ("HTTP://192.0.2.7:8000/x", True),
+        ("http://localhost.example", True),
+        ("https://collector.example", False),
+        ("http://localhost:8000/x", False),
+        ("http://[::1]:8000", False),
+    ],
+)
+def test_an_endpoint_without_encryption_is_warned_about_once(
+    endpoint: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(Client({}, endpoint, "tests", MemoryState(), background=False, environ={})) as client:
+        client.status()
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["endpoint"] * warned

@@ -1,27 +1,20 @@
-"""The host is never disturbed: mistakes are counted, logged once without a value, and raised only in ``strict``."""
+"""The host is never disturbed: mistakes are counted, logged once without a value, and raised only in ``strict``.
 
+Failures of the state name the path in log, status and commands, and never quote a value.
+"""
+
+import errno
+import os
 from contextlib import closing
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 import dither
 from client.devices import Make, Script, Stuck, join_uploads
-
-
-def test_trouble_is_logged_once_and_without_values(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(dither.MemoryState):
-        def append(self, record: object) -> NoReturn:
-            raise OSError("Very-Secret")
-
-    client = make(Failing(), strict=False)
-    for _ in range(3):
-        client.record("browser", "Very-Secret")
-        client.record("unknown", "Very-Secret")
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "Very-Secret" not in caplog.text
-    assert "metrics.unknown" in caplog.text
+from dither import __main__ as program
+from dither.diagnostics import described
+from dither.state.state import BusyError, StateError
 
 
 def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path: Path) -> None:
@@ -125,3 +118,41 @@ def test_answer_passed_as_the_metric_name_is_not_quoted(make: Make, caplog: pyte
     assert "metrics.editor: given as the answer; a metric's name comes first, its value second" in caplog.text
     with pytest.raises(dither.ParameterError, match="comes first"):
         make().record("Very-Secret", "editor")
+
+
+DENIED = "PermissionError, Permission denied"
+FOLDER = Path("/home/someone/.local/state/dither/notes")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(errno.EACCES, "x", str(FOLDER / "journal")), f"{DENIED}: '{FOLDER}/journal'"),
+        (PermissionError(errno.EACCES, "x", str(FOLDER)), f"{DENIED}: '{FOLDER}'"),
+        (OSError(errno.EROFS, "x", "/home/someone/.local"), "OSError, Read-only file system: '/home/someone/.local'"),
+        (OSError(errno.ENOSPC, "x"), f"OSError, No space left on device: '{FOLDER}'"),
+        (StateError("the journal is lost"), f"StateError, the journal is lost: '{FOLDER}'"),
+        (BusyError("held"), "BusyError"),
+        (PermissionError(errno.EACCES, "x", "/home/someone/diary"), DENIED),
+        (PermissionError(errno.EACCES, "x", f"{FOLDER}-2/diary"), DENIED),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Very-Secret"), "ConnectionRefusedError, Connection refused"),
+        (OSError("Very-Secret"), "OSError"),
+        (ValueError("Very-Secret"), "ValueError"),
+    ],
+)  # fmt: skip
+def test_error_text_contains_only_paths_of_the_state_folder(error: Exception, words: str) -> None:
+    assert described(error, FOLDER) == words
+    forged = Path("/home/a\nWARNING forged\x1b[2J")
+    assert described(PermissionError(errno.EACCES, "x", str(forged / "journal")), forged).isprintable()
+
+
+@pytest.mark.parametrize("command", ["on", "forget"])
+def test_failed_command_names_the_path(
+    command: str, definitions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("where a folder should be")
+    options = ["--metrics", definitions, "--app", "tests", "--state", str(tmp_path / "file" / "state")]
+    assert program.main([command, *options, *(["--yes"] if command == "on" else [])], environ={}) == 1
+    printed = capsys.readouterr()
+    assert f"Not a directory: '{tmp_path}/file" in printed.err
+    assert os.linesep + "Traceback" not in printed.err

@@ -1,18 +1,24 @@
-"""Processes that fork a thousand times, close the client's files, exit, or run an event loop."""
+"""Processes that fork a thousand times, close the client's files, or exit; web apps under gunicorn, and gevent.
 
-import multiprocessing
+gevent replaces threads, locks and sockets: before dither is loaded, as it should, or too late. Under gunicorn with
+--preload the client is made once, before the workers are forked.
+"""
+
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 import dither
-from client.devices import METRICS, Make, record_once
+from client.devices import Make
 from client.test_processes import FLOORS, needs_fork, run
 
 _FORKS = """
@@ -54,16 +60,6 @@ thread.join()
 client.record("theme", "dark")
 print(hung, refused, client.status().queued, client.status().ignored)
 """
-
-
-@pytest.fixture
-def definitions(tmp_path: Path) -> str:
-    path = tmp_path / "metrics.toml"
-    path.write_text(
-        '[metrics.first]\ntype = "boolean"\nepsilon = 1.0\n'
-        '[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n'
-    )
-    return str(path)
 
 
 @needs_fork
@@ -112,36 +108,6 @@ def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: P
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_pool_of_processes_reports_once(make: Make, folder: Path, method: str) -> None:
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip("this system has no fork")
-    client = make(folder)
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        pool.map(record_once, [str(folder)] * 6)
-    client.record("mobile", True)
-    assert (client.status().queued, client.status().ignored) == (1, 1)
-
-
-@needs_fork
-def test_workers_of_a_preloading_fork_server_report_once(make: Make, folder: Path) -> None:
-    client = make(folder)  # as under gunicorn --preload: made by the parent, used by its children
-    children = []
-    for name in METRICS:
-        child = os.fork()
-        if child == 0:
-            client.record(name, "true")
-            os._exit(0)
-        children.append(child)
-    assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {0}
-    for name in METRICS:
-        client.record(name, "true")  # in case a child was refused, because all open a new state at once
-    assert client.status().queued == len(METRICS)
-    assert client.status().ignored > 0
-    assert {metric.reports for metric in client.status().metrics} == {1}
-
-
 _EXITS = """
 import dither, atexit, threading
 class Late:
@@ -176,7 +142,6 @@ def python_of(version: str) -> str:
 def test_an_exit_does_not_wait_for_a_server_that_never_answers(
     definitions: str, folder: Path, make: Make, version: str
 ) -> None:
-    """These versions differ in what threads may still do at exit."""
     python = python_of(version)
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_EXITS}"
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -209,7 +174,7 @@ for number in range(200):
     own = [os.open(sys.argv[3], os.O_RDWR | os.O_CREAT) for _ in range(4)]  # the host's, of the numbers that are free
     client.record("theme", "dark")
     [os.close(descriptor) for descriptor in own]
-print(os.path.getsize(sys.argv[3]), client.status().metrics[1].reports, client.status().trouble)
+print(os.path.getsize(sys.argv[3]), client.status().metrics[0].reports, client.status().trouble)
 """
 
 
@@ -220,8 +185,121 @@ def test_host_that_closes_every_descriptor_loses_no_report(definitions: str, fol
 
 def test_clients_that_are_never_closed_leave_no_thread(definitions: str, folder: Path) -> None:
     before = set(threading.enumerate())
-    for _ in range(200):
+    for _ in range(50):
         client = dither.Client(definitions, "https://example.org", "tests", folder, background=False, environ={})
         client.consent("on")
         client.record("theme", "dark")
     assert set(threading.enumerate()) <= before
+
+
+_APP = """
+import os
+import dither
+
+telemetry = dither.Client({metrics!r}, "http://127.0.0.1:9", "app", {state!r}, environ={{"DITHER": "on"}})
+telemetry.record("first", True)  # so that the parent also has a running thread
+
+def app(environ, start_response):
+    telemetry.record("second", True)
+    start_response("200 OK", [])
+    return [str(os.getpid()).encode()]
+"""
+
+
+def test_preloaded_workers_report_once_between_them(definitions: str, tmp_path: Path, folder: Path, make: Make) -> None:
+    pytest.importorskip("gunicorn", reason="gunicorn is not installed")
+    (tmp_path / "web.py").write_text(_APP.format(metrics=definitions, state=str(folder)))
+    command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "-b", "127.0.0.1:0", "web:app"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
+        assert server.stderr is not None
+        address = next(urls[0] for line in server.stderr if (urls := re.findall(r"http://[\d.:]+", line)))
+        workers: set[bytes] = set()
+        end = time.monotonic() + 30
+        while len(workers) < 2 and time.monotonic() < end:
+            with urllib.request.urlopen(address, timeout=20) as answer:  # noqa: S310 - loopback
+                workers.add(answer.read())
+        server.terminate()
+        errors = server.stderr.read()
+        assert server.wait(60) == 0
+    assert len(workers) == 2, "each worker has recorded"
+    assert "failed" not in errors
+    client = make(folder, metrics=definitions, mode=None, today=None)
+    assert client.status().queued == 2
+    assert {metric.name for metric in client.status().metrics if metric.reports == 1} == {"first", "second"}
+
+
+_EARLY = "from gevent import monkey; monkey.patch_all()\n"
+_LATE = "late = True\n"
+_GREENLETS = """
+import datetime, os, signal, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import dither
+
+signal.alarm(120)  # a deadlock ends here
+arrived, refused = [], [503]
+class Collector(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(0.05)  # other greenlets run during this
+        status = refused.pop() if refused else 202
+        if status == 202:
+            arrived.append(body)
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+day = [datetime.date(2026, 11, 18)]
+def client_of(endpoint, folder):
+    client = dither.Client(sys.argv[1], endpoint, "app", folder, environ={}, today=lambda: day[0])
+    client.consent("on")
+    return client
+early_client = client_of("http://127.0.0.1:9", sys.argv[2] + "-early")
+if "late" in globals():
+    from gevent import monkey
+    monkey.patch_all()
+import gevent
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+client = client_of(endpoint, sys.argv[2])
+ticks = []
+def tick():
+    while True:
+        ticks.append(1)
+        gevent.sleep(0.005)
+ticker = gevent.spawn(tick)
+names = ("first", "second", "third")
+gevent.joinall([gevent.spawn(client.record, names[n % 3], True) for n in range(90)])
+early_client.record("first", True)
+before = len(ticks)
+while not client.flush(60):  # the first try is refused
+    pass
+assert len(ticks) > before + 2, "uploading stopped every other greenlet"
+assert sorted(body.split(b'"')[7] for body in arrived) == [b"first", b"second", b"third"], arrived
+child = os.fork()
+if child == 0:
+    signal.alarm(120)
+    day[0] = datetime.date(2026, 11, 19)
+    client.record("first", True)
+    early_client.record("second", True)
+    os._exit(0 if client.flush(60) and early_client.status().queued == 2 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert client.status().sent == 4, client.status()
+assert client.status().ignored == 87, client.status()
+assert client.status().trouble == early_client.status().trouble == {}
+ticker.kill()
+print("done")
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@needs_fork
+def test_greenlets_record_and_upload_and_a_forked_worker_does(definitions: str, folder: Path, when: str) -> None:
+    pytest.importorskip("gevent", reason="gevent is not installed")
+    program = {"early": _EARLY, "late": _LATE}[when] + _GREENLETS
+    done = run(program, definitions, str(folder), options=("-W", "ignore"))
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 3)

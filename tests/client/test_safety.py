@@ -47,20 +47,8 @@ class Liar:
 def odd_values() -> Iterator[object]:
     """Yield invalid answers without end, in the same order every time."""
     seeded = random.Random(7)
-    odd: list[object] = [
-        None,
-        b"\xff",
-        1 << 5000,
-        float("nan"),
-        -0.0,
-        [],
-        {},
-        object(),
-        type,
-        Spiteful("x"),
-        Liar(),
-        "\ud800",
-    ]
+    odd: list[object] = [None, b"\xff", 1 << 5000, float("nan"), -0.0, [], {}, object(), type, Spiteful("x"), Liar()]
+    odd += ["\ud800"]
     odd += ["", "x" * 100_000, "\0", "dark", True, 10**400, complex(1), ..., NotImplemented]
     while True:
         yield seeded.choice(odd)
@@ -79,14 +67,14 @@ def bombard(client: dither.Client, calendar: Calendar, calls: int = CALLS) -> No
 
 
 @contextmanager
-def fault(monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException) -> Iterator[None]:
-    """Let every other call of a function of ``os`` fail."""
+def fault(monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException, every: int) -> Iterator[None]:
+    """Let every n-th call of a function of ``os`` fail."""
     real: Callable[..., object] = getattr(os, call)
     count = [0]
 
     def flaky(*arguments: object, **named: object) -> object:
         count[0] += 1
-        if count[0] % 2:
+        if not count[0] % every:
             raise error
         return real(*arguments, **named)
 
@@ -114,7 +102,7 @@ def test_no_value_reaches_the_host_or_the_log(
 
 
 @pytest.mark.parametrize(
-    "call", ["open", "write", "lstat", "fstat", "lseek", "read", "close", "urandom", "mkdir", "ftruncate"]
+    "call", ["open", "write", "lstat", "fstat", "lseek", "read", "close", "urandom", "mkdir", "ftruncate", "fsync"]
 )
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "full"), OSError(errno.EBADF, "closed"), MemoryError()], ids=repr
@@ -123,8 +111,13 @@ def test_host_is_not_disturbed_if_every_other_system_call_fails(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
 ) -> None:
     client = make(folder, strict=False, mode="on")
-    with fault(monkeypatch, call, error):
-        bombard(client, calendar, CALLS // 10)
+    for every in (1, 2):
+        with fault(monkeypatch, call, error, every):
+            late = make(folder / str(every), strict=False)
+            bombard(client, calendar, CALLS // 10)
+            bombard(late, calendar, CALLS // 100)
+            late.flush(1)
+            late.close()
     calendar.pass_days(7)
     after = make(folder, strict=False)
     after.record("theme", "dark")

@@ -49,6 +49,7 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
         assert [record.getMessage() for record in caplog.records] == list(status.trouble), f"{case}: it is logged once"
         assert status.decided_by == f"an error: telemetry is disabled in this program: {caught.value}"
         assert (client.preview(), client.sent(), client.flush(1)) == ([], [], False), case
+        assert name in {*TIMES, "lifetime_cap", "strata", "token", "seal"} or not client.consent("on"), case
         assert "Very-Secret" not in f"{status}{caplog.text}", case
         assert not folder.exists(), case
 
@@ -61,11 +62,6 @@ def test_a_mistaken_type_is_named_and_its_value_is_not() -> None:
     for path in ("a\0b", "a\ud800b"):
         with pytest.raises(dither.ParameterError, match=r"^state: "):
             folder_of(path)
-
-
-def test_client_without_metrics_accepts_all_calls(make: Make) -> None:
-    client = make(metrics={"mobile": 5}, mode=None, strict=False)
-    assert (repr(client), client.pending()) == ("Client()", [])
 
 
 @pytest.mark.parametrize("mistake", [{"spread": "soon"}, {"exit_wait": -1.0}], ids=str)
@@ -81,15 +77,6 @@ def test_consent_works_on_a_client_with_invalid_timing(make: Make, folder: Path,
     assert make(folder, mode=None).status().decided_by == "the user's choice"
 
 
-def test_consent_on_an_invalid_client_stores_nothing(make: Make, folder: Path) -> None:
-    for mistake in ({"metrics": 5}, {"app": "a/b"}, {"endpoint": "", "transport": None}):
-        client = make(folder, mode=None, strict=False, **mistake)
-        assert not client.consent("on")
-        client.record("mobile", True)
-        assert (client.status().mode, client.status().unrecorded) == ("off", 1)
-        assert not folder.exists()
-
-
 def test_an_environ_of_a_wrong_type_disables_the_client(make: Make, folder: Path) -> None:
     client = make(folder, mode=None, strict=False, environ=5)
     client.record("mobile", True)
@@ -98,19 +85,12 @@ def test_an_environ_of_a_wrong_type_disables_the_client(make: Make, folder: Path
     assert not client.flush(1)
 
 
-def test_lifetime_cap_has_no_upper_limit(make: Make) -> None:
-    for value in HUGE:
-        client = make(lifetime_cap=value)
+def test_times_from_zero_to_a_year_and_any_lifetime_cap_are_accepted(make: Make) -> None:
+    times = [(name, value) for name in TIMES for value in (0, 1e-300, 31_622_400)]
+    for name, value in (*times, *(("lifetime_cap", value) for value in HUGE)):
+        client = make(background=True, **{name: value})
         client.record("mobile", True)
-        assert client.flush(60), type(value)
-
-
-def test_times_from_zero_to_a_year_are_accepted(make: Make) -> None:
-    for name in TIMES:
-        for value in (0, 0.0, 1e-300, 5, 31_622_400):
-            client = make(background=True, **{name: value})
-            client.record("mobile", True)
-            assert client.flush(60), (name, value)
+        assert client.flush(60), (name, type(value))
 
 
 def test_flush_with_an_invalid_timeout_does_not_wait(make: Make) -> None:

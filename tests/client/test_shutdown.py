@@ -1,7 +1,5 @@
 """At the interpreter's shutdown imports fail, threads freeze, names are None: the client neither raises nor hangs."""
 
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 
 from client.devices import ENDPOINT
 from client.test_lives import python_of
-from client.test_processes import FLOORS
+from client.test_processes import run
 
 METHODS = ["record", "flush", "status", "preview", "sent", "pending", "consent_text", "consent", "__repr__"]
 METHODS += ["outcome", "timer", "explain", "forget", "close"]
@@ -87,15 +85,8 @@ def test_no_method_raises_or_hangs_at_shutdown(
 ) -> None:
     """In Python 3.11 a thread that is started now never runs, and its starter waits without end."""
     before = 'client.record("theme", "dark")\n' if recorded else ""
-    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"
-    arguments = [definitions, ENDPOINT, str(folder)]
-    done = subprocess.run(
-        [python_of(version), "-I", "-S", "-X", "dev", "-W", "error", "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    program, options = f"{_CALLS}{before}{MOMENTS[moment]}", ("-I", "-S", "-X", "dev", "-W", "error")
+    done = run(program, definitions, ENDPOINT, str(folder), python=python_of(version), options=options)
     assert done.returncode == 0
     assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
     lines = done.stderr.split("\n")[:-1]
@@ -107,12 +98,8 @@ def test_no_method_raises_or_hangs_at_shutdown(
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
 def test_answer_at_shutdown_is_still_recorded(definitions: str, folder: Path, moment: str) -> None:
     """Recording needs no thread: the next run sends the report."""
-    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
-    program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
-    arguments = [definitions, ENDPOINT, str(folder)]
-    subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=True
-    )
+    program = _CALLS.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
+    assert run(program + MOMENTS[moment], definitions, ENDPOINT, str(folder)).returncode == 0
     queued = (folder / "journal").read_bytes().count(b" queued ") if (folder / "journal").exists() else 0
     assert queued == (moment != "after the names")
 
@@ -120,12 +107,8 @@ def test_answer_at_shutdown_is_still_recorded(definitions: str, folder: Path, mo
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
 def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: str, folder: Path, moment: str) -> None:
     """The modules that it needs for more were never imported."""
-    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{MOMENTS[moment]}".replace(
-        '"DITHER": "on"', '"DITHER": "off"'
-    )
-    arguments = [definitions, ENDPOINT, str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, text=True, timeout=600, check=True
-    )
+    program = _CALLS.replace('"DITHER": "on"', '"DITHER": "off"') + MOMENTS[moment]
+    done = run(program, definitions, ENDPOINT, str(folder))
+    assert done.returncode == 0
     assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
     assert "Traceback" not in done.stderr

@@ -54,7 +54,7 @@ ROOMS: dict[str, Room] = {
         _named(f"{_CLIENT}/reporting", "keys"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "survey_draws", "permanent_questions", "keys", "ledger"),
+            *_tests("client/reporting", "permanent", "survey_draws", "permanent_questions", "ledger"),
             *_tests("client/state", "lost_secret"),
         ),
     ),
@@ -62,10 +62,10 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "survey_draws"),
-            *_tests("client/reporting", "periods", "app_name_clash", "strata"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "forged_files"),
-            *_tests("client", "consent/test_permission", "upload/test_reasons", "diagnostics"),
+            *_tests("client/reporting", "ledger", "permanent", "recorder", "survey_draws"),
+            *_tests("client/reporting", "app_name_clash", "strata"),
+            *_tests("client/state", "lost_secret", "clock", "forged_files"),
+            *_tests("client", "consent/test_permission", "upload/test_reasons", "host"),
         ),
     ),
     "store": Room(

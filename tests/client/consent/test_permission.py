@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import sys
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,27 +28,14 @@ def states(client: dither.Client) -> dict[str, str]:
     return {metric.name: metric.state for metric in client.status().metrics}
 
 
-@pytest.mark.parametrize(
-    ("environ", "sign"),
-    [
-        ({"CI": "true"}, "CI in the environment"),
-        ({"CI": "1"}, "CI in the environment"),
-        ({"CI": "False"}, ""),
-        ({"CI": ""}, ""),
-        ({"JENKINS_URL": "https://ci.example.org"}, "JENKINS_URL in the environment"),
-        ({"HOME": "/root"}, ""),
-    ],
-)
-def test_ci_and_test_runs_are_recognized_by_their_environment(environ: Mapping[str, str], sign: str) -> None:
-    assert automation_sign(environ) == sign
-
-
 def test_every_ci_service_is_recognized_by_its_variable() -> None:
     names = (
         *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
         *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
     )
-    assert [name for name in names if not automation_sign({name: "x"}).startswith(f"{name} in")] == []
+    assert [automation_sign({name: "x"}) for name in names] == [f"{name} in the environment" for name in names]
+    for environ in ({"CI": "False"}, {"CI": ""}, {"HOME": "/root"}):
+        assert not automation_sign(environ)
 
 
 @pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])
@@ -82,9 +68,10 @@ def test_the_administrators_policy_overrides_the_user(make: Make, tmp_path: Path
     policy.write_text('mode = "off"\n[apps.tests]\nmode = "local"\n')
     assert client.status().mode == "local"
     assert "policy" in client.status().decided_by
-    for text in ('mode = "of', "mode = 3", "apps = 3", '[apps]\ntests = "on"', 'mode = "ON"'):
+    deep, number, long = "a = " + "[" * 60_000, "a = " + "9" * 60_000, 'mode = "on"\n' + "#" * 70_000
+    for text in ('mode = "of', "mode = 3", "apps = 3", '[apps]\ntests = "on"', 'mode = "ON"', deep, number, long):
         policy.write_text(text)
-        assert make(policy=policy).status().mode == "off", text
+        assert make(policy=policy).status().mode == "off", text[:20]
     policy.write_text('[apps.another]\nmode = "off"\n')
     assert make(policy=policy).status().mode == "on"
 
@@ -162,17 +149,6 @@ def test_changed_metric_needs_new_consent(make: Make, change: dict[str, object])
     assert len(back.preview()) == 1
 
 
-def test_accepting_some_metrics_leaves_the_others_off(make: Make) -> None:
-    client = make(mode=None)
-    client.consent("on", ["theme"])
-    client.record("mobile", True)
-    client.record("theme", "dark")
-    assert client.status().queued == 1
-    assert [name for name, state in states(client).items() if state == "collected"] == ["theme"]
-    with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
-        client.consent("on", ["colour"])
-
-
 def test_the_day_of_acceptance_is_kept_and_off_forgets_it(make: Make, folder: Path, calendar: Calendar) -> None:
     make(folder, metrics={"mobile": MOBILE})
     first = calendar.day
@@ -205,15 +181,6 @@ def test_expired_metric_is_not_pending(make: Make, calendar: Calendar) -> None:
     dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
     dithered.record("theme", "dark")
     assert dithered.preview() == []
-
-
-def test_choice_in_an_earlier_format_covers_no_metric(make: Make, folder: Path) -> None:
-    make(folder)
-    consent = folder / "consent"
-    consent.write_bytes(consent.read_bytes().partition(b"\n")[0] + b"\n")
-    client = make(folder, mode=None)
-    client.record("mobile", True)
-    assert (client.status().mode, client.status().withheld, client.preview()) == ("on", 1, [])
 
 
 def test_truncated_choice_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:

@@ -15,24 +15,19 @@ from dither.state.journal_records import ConsentChoice
     [
         ({}, None, "", None, "off", "default"),
         ({}, None, "", "on", "on", "user"),
-        ({}, None, "", "local", "local", "user"),
-        ({}, None, "", "", "off", "user"),
         ({}, None, "", "yes", "off", "user"),
         ({}, "off", "", "on", "off", "policy"),
-        ({}, "local", "", "on", "local", "policy"),
         ({}, "", "", "on", "off", "policy file, which cannot be read"),
         ({}, "on", "CI in the environment", "on", "off", "CI"),
         ({"DITHER": "on"}, None, "CI in the environment", "on", "on", "DITHER"),
         ({"DITHER": "local"}, None, "pytest is running", "on", "local", "DITHER"),
         ({"DITHER": "on"}, "off", "", "off", "on", "DITHER"),
-        ({"DITHER": "off"}, None, "", "on", "off", "DITHER"),
         ({"DITHER": "ON"}, None, "", "off", "on", "DITHER"),
         ({"DITHER": "yes"}, None, "", "on", "off", "DITHER"),
         ({"DITHER": ""}, None, "", "on", "on", "user"),
         ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "", "on", "off", "DO_NOT_TRACK"),
         ({"DO_NOT_TRACK": "false"}, None, "", "on", "off", "DO_NOT_TRACK"),
         ({"DO_NOT_TRACK": "0"}, None, "", "on", "on", "user"),
-        ({"DO_NOT_TRACK": ""}, None, "", "on", "on", "user"),
     ],
 )
 def test_the_first_authority_that_is_set_decides(
@@ -46,7 +41,6 @@ def test_the_first_authority_that_is_set_decides(
 @pytest.mark.parametrize(
     ("calls", "resumes", "reason"),
     [
-        ([], False, ""),
         (["forget"], True, ""),
         (["forget", "close"], False, "closed"),
         (["close", "forget"], False, "closed"),
@@ -57,11 +51,9 @@ def test_new_consent_resumes_only_a_client_that_was_forgotten(calls: list[str], 
     stopped = Stopped()
     for call in calls:
         getattr(stopped, call)(*(["no folder"] if call == "disable" else []))
-    assert bool(stopped) is (calls != [])
     assert stopped.end() is resumes
     assert reason in stopped.reason
-    assert bool(stopped) is (reason != "")
-    assert stopped.end() is False
+    assert bool(stopped) is not resumes
 
 
 def test_client_that_is_off_draws_and_writes_nothing(make: Make, folder: Path) -> None:

@@ -2,17 +2,18 @@
 
 import dataclasses
 import hashlib
+import os
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import dither
-from client.devices import Calendar, Make, State, compact, parts_on
+from client.devices import BROWSER, Calendar, Make, State, compact, parts_on
 from dither.reporting.keys import Keys
 from dither.reporting.ledger import Ledger
 from dither.reporting.recorder import recall
-from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
+from dither.state.journal_records import Charged, Debit, Permanent, Record, Secret, from_lines
 from dither_shared import (
     Batch,
     BitFlip,
@@ -26,6 +27,7 @@ from dither_shared import (
     Rappor,
     Report,
     StringQuestion,
+    SystemEntropy,
 )
 
 _CALM = {"epsilon": 1.0, "permanent_epsilon": 1.000000001}
@@ -64,11 +66,6 @@ def stored(folder: Path) -> list[Record]:
 
 def keys_of(folder: Path) -> Keys:
     return Keys(bytes.fromhex((folder / "secret").read_text().split()[2]))
-
-
-@pytest.fixture(params=["memory", "folder"])
-def state(request: pytest.FixtureRequest, folder: Path) -> State:
-    return folder if request.param == "folder" else dither.MemoryState()
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -117,22 +114,6 @@ def test_folder_stores_no_value_and_no_day_with_a_tag(make: Make, folder: Path, 
     assert masked != keys.of(metric).draw(metric.item("value 40"))
 
 
-def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
-    """Any process deletes the days, but not on the same day, because each new answer would rewrite the journal."""
-    metrics = question("rappor")
-    make(folder, metrics=metrics).record("asked", "value 3")
-    kinds = [type(record) for record in stored(folder)]
-    assert kinds.index(Permanent) == kinds.index(Debit) + 1
-    mark = stored(folder)[0]
-    make(folder, metrics=metrics).record("asked", "value 4")
-    assert stored(folder)[0] == mark
-    calendar.pass_days(1)
-    make(folder, metrics=metrics).record("asked", "value 3")
-    kinds_after = [type(record) for record in stored(folder)]
-    assert kinds_after.index(Permanent) < kinds_after.index(Debit)
-    assert Permanent not in kinds_after[kinds_after.index(Debit) :]
-
-
 def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
@@ -142,19 +123,6 @@ def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, 
     everything = b"".join(path.read_bytes() for path in folder.iterdir())
     for telling in (b"firefox", b"firefox".hex().encode(), hashlib.sha256(b"firefox").hexdigest().encode()):
         assert telling not in everything
-
-
-def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
-    wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
-    first, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
-    here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    kept = [
-        int(keys.of(metric).kept(keys.of(metric).tag(value), 0).draw, 16)
-        for keys, metric, value in ((here, first, b"x"), (here, first, b"y"), (here, twin, b"x"), (there, first, b"x"))
-    ]
-    for place, mask in enumerate(kept):
-        for other in kept[:place]:
-            assert 90 < (mask ^ other).bit_count() < 230  # 160 expected of 320; fails by chance once in 10^14
 
 
 def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path: Path, calendar: Calendar) -> None:
@@ -234,3 +202,27 @@ def test_keys_derive_the_documented_bytes() -> None:
     mask = stream(b"kept", version, b"0123")[:9]
     plain = bytes([expected, 0, 0, 0, 0, 0, 0, 0, 0])
     assert keys.of(metric).kept("0123", expected).draw == bytes(a ^ b for a, b in zip(plain, mask, strict=True)).hex()
+
+
+def test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    secret = (folder / "secret").read_bytes()
+    make(folder).record("theme", "dark")
+    assert (folder / "secret").read_bytes() == secret
+    if os.name == "posix":
+        assert (folder / "secret").stat().st_mode & 0o777 == 0o600
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert isinstance(SystemEntropy().take(1), bytes)
+
+
+def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
+    state = dither.MemoryState("on")
+    parts = parts_on(state)
+    parts.record("browser", "Very-Secret-Browser")
+    client = make(state)
+    client.record("editor", "Very-Secret-Editor")
+    keys = Keys(b"s3cr3t" * 6)
+    keys.of(BROWSER).draw(b"Very-Secret-Browser")
+    shown = f"{Secret('s3cr3t')!r} {client!r} {client.status()!r} {keys!r} {state!r} {parts.journal!r} {parts!r}"
+    assert "Very-Secret" not in shown
+    assert "s3cr3t" not in shown

@@ -1,19 +1,21 @@
-"""A mistaken answer is logged for the developer and reported like any other: silence never depends on the value."""
+"""One report for each metric and period, behind its debit.
 
-import dataclasses
+A mistaken answer is logged for the developer and reported like any other: silence never depends on the value.
+"""
+
+import os
 from contextlib import nullcontext
-from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dither
-from client.devices import METRICS, Calendar, Make, parts_on
-from dither.consent.rules import Mode
-from dither_shared.metrics.metric import Survey
+from client.devices import METRICS, MOBILE, Calendar, Make, Script, State, parts_on
+from client.reporting.test_ledger import spent
+from dither_shared import Entropy
 from shared import odd
 
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
@@ -57,18 +59,10 @@ def test_any_recorded_object_makes_one_report(metric: str, make: Make, caplog: p
         assert status.queued == 1
         assert list(status.trouble) == [f"wrong value for metrics.{metric}"] * status.mistakes
         assert status.outside >= status.mistakes
+        refused = pytest.raises(dither.ParameterError, match=rf"^metrics\.{metric}: \w+ is not an answer; gi")
+        with refused if status.mistakes else nullcontext():
+            make(strict=True).record(metric, value)
     assert "Very-Secret" not in caplog.text
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_strict_raises_for_mistakes_and_for_nothing_else(metric: str, make: Make) -> None:
-    for value in VALUES:
-        client = make(strict=True)
-        mistake = METRICS[metric].answers.encode(value).mistake
-        expected = pytest.raises(dither.ParameterError, match=rf"^metrics\.{metric}: \w+ is not an ans")
-        with expected if mistake else nullcontext():
-            client.record(metric, value)
-        assert client.status().queued + client.status().mistakes == 1
 
 
 _INDICES = st.integers(0, len(VALUES) - 1)
@@ -92,24 +86,6 @@ def test_number_of_reports_depends_on_no_value(make: Make, metric: str, days: li
 def _counts(client: dither.Client) -> tuple[int, ...]:
     status = client.status()
     return (status.queued, status.ignored, status.dropped, *(metric.reports for metric in status.metrics))
-
-
-@pytest.mark.parametrize(
-    ("changed", "mode", "made", "counted"),
-    [
-        ({}, "on", 1, "ignored"),
-        ({}, "off", 0, ""),
-        ({"expires": date(2026, 11, 17)}, "on", 0, "withheld"),
-        ({"survey": Survey("looks", ("font", "theme"))}, "on", 0, "unasked"),
-    ],
-)
-def test_recorder_says_whether_there_is_one_more_report_and_counts_why_not(
-    changed: dict[str, Any], mode: Mode, made: int, counted: str
-) -> None:
-    core = parts_on(dither.MemoryState(mode), metrics={"mobile": dataclasses.replace(METRICS["mobile"], **changed)})
-    assert [core.make_report("mobile", True) for _ in range(3)] == [made == 1, False, False]
-    silent = {name: getattr(core.recorder, name) for name in ("ignored", "withheld", "unasked")}
-    assert {name: count for name, count in silent.items() if count} == ({counted: 3 - made} if counted else {})
 
 
 def test_report_is_not_repeated_if_another_process_has_just_made_it(make: Make, folder: Path) -> None:
@@ -138,7 +114,7 @@ def test_unknown_metric_name_gets_a_suggestion(make: Make) -> None:
 def test_suggestion_for_an_unknown_metric_name_is_computed_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
 
-    def look(name: object, known: object) -> str:
+    def look(name: object, _: object) -> str:
         looked.append(name)
         return ""
 
@@ -148,3 +124,110 @@ def test_suggestion_for_an_unknown_metric_name_is_computed_once(make: Make, monk
         client.record(name, "true")
     assert looked == ["them"]
     assert client.status().trouble == {"unknown metric": 3}
+
+
+def test_the_first_value_of_a_day_counts_and_later_ones_are_ignored(
+    make: Make, state: State, calendar: Calendar
+) -> None:
+    client = make(state)
+    for _ in range(3):
+        client.record("mobile", True)
+    assert client.status().queued == 1
+    assert client.status().ignored == 2
+    assert spent(client, "mobile") == MOBILE.mechanism.epsilon
+    make(state).record("mobile", False)  # after a restart, too
+    assert client.status().queued == 1
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert client.status().queued == 2
+    assert spent(client, "mobile") == 2 * MOBILE.mechanism.epsilon
+
+
+def test_a_report_that_cannot_be_drawn_costs_nothing_and_is_drawn_another_time(make: Make, state: State) -> None:
+    class Failing(Entropy):
+        def take(self, count: int) -> NoReturn:
+            raise OSError("no entropy")
+
+    make(state).record("theme", "dark")  # so that the state has its secret
+    client = make(state, entropy=Failing())
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert spent(client, "mobile") == 0
+    again = make(state)
+    again.record("mobile", True)
+    assert again.status().queued == 2
+    assert spent(again, "mobile") == MOBILE.mechanism.epsilon
+
+
+@pytest.mark.parametrize("name", ["mobile", "browser"])
+def test_a_debit_stands_before_its_report_in_one_write(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    written: list[bytes] = []
+    write = os.write
+
+    def watch(descriptor: int, data: bytes) -> int:
+        written.append(data)
+        return write(descriptor, data)
+
+    client = make(folder)
+    monkeypatch.setattr("os.write", watch)
+    for _ in range(3):
+        client.record(name, "true")
+        calendar.pass_days(1)
+    written = [data for data in written if data and data.split()[1] == b"debit"]  # all but those of a tidying
+    assert len(written) == 3
+    for number, data in enumerate(written):
+        debit, *drawn, queued = data.splitlines()
+        assert (debit.split()[1], debit.split()[2]) == (b"debit", name.encode())
+        assert [line.split()[1] for line in drawn] == [b"permanent"] * (name == "browser" and number == 0)
+        assert (queued.split()[1], queued.split()[3]) == (b"queued", name.encode())
+
+
+def test_partial_write_leaves_no_report_without_its_debit(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    for room in range(0, 400, 13):
+        client = make(folder / str(room))
+        monkeypatch.setattr("os.write", lambda descriptor, data, room=room: write(descriptor, data[:room]))
+        monkeypatch.setattr("os.ftruncate", _fails)
+        client.record("mobile", True)
+        monkeypatch.undo()
+        status = make(folder / str(room)).status()
+        mobile = status.metrics[list(METRICS).index("mobile")]
+        assert status.queued <= mobile.reports <= 1, room
+
+
+def _fails(*_: object) -> NoReturn:
+    raise OSError("the disk is gone")
+
+
+def test_nothing_is_sent_before_it_is_durable(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_fsync(_: int) -> NoReturn:
+        raise OSError("the disk is gone")
+
+    sent = Script()
+    client = make(folder, transport=sent)
+    client.record("mobile", True)
+    monkeypatch.setattr("os.fsync", no_fsync)
+    assert not client.flush(60)
+    assert sent.bodies == []
+    monkeypatch.undo()
+    assert client.flush(60)
+    assert len(sent.bodies) == 1
+
+
+def test_a_metric_that_changes_keeps_its_period_and_opens_an_account(make: Make, calendar: Calendar) -> None:
+    state = dither.MemoryState()
+    make(state).record("mobile", True)
+    changed = {"mobile": dither.Metric("mobile", METRICS["survey"].question, METRICS["survey"].mechanism)}
+    assert changed["mobile"].version == MOBILE.version
+    other = METRICS["theme"]
+    changed = {"mobile": dither.Metric("mobile", other.question, other.mechanism)}
+    client = make(state, metrics=changed)
+    client.record("mobile", "dark")
+    assert client.status().queued == 1
+    calendar.pass_days(1)
+    client.record("mobile", "dark")
+    assert spent(client, "mobile") == other.mechanism.epsilon

@@ -1,13 +1,14 @@
 """Surveys on a device: one question per period, drawn from its secret independently of all answers."""
 
 import dataclasses
+import re
 from collections import Counter
 from datetime import date
 
 import pytest
 
 import dither
-from client.devices import METRICS, Calendar, Make, Script, parts_on
+from client.devices import METRICS, Calendar, Make, parts_on
 from dither.consent.rules import terms
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric
@@ -70,9 +71,7 @@ def test_survey_answers_one_question_and_counts_the_others(make: Make, calendar:
     status = client.status()
     assert (status.unasked, status.ignored) == (2 * days, 0)
     spent = {metric.name: metric.spent for metric in status.metrics}
-    assert spent == {name: pytest.approx(answered.count(name)) for name in LOOKS.metrics}, (
-        "only what is sent is charged"
-    )
+    assert spent == {name: pytest.approx(answered.count(name)) for name in LOOKS.metrics}, "the others cost nothing"
     assert sorted(metric.state for metric in status.metrics) == ["collected", *["not asked this period"] * 2]
     assert {metric.one_of for metric in status.metrics} == {LOOKS.metrics}
 
@@ -82,9 +81,7 @@ def test_question_of_a_survey_depends_on_no_answer_and_no_order(make: Make, orde
     """The same secret draws the same question, whatever the answers."""
     drawn = set()
     for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
-        client = make(
-            metrics=of(LOOKS), state=dither.MemoryState("on"), entropy=KeyedEntropy(b"one device"), strict=False
-        )
+        client = make(metrics=of(LOOKS), entropy=KeyedEntropy(b"one device"), strict=False)
         for name in order:
             client.record(name, answers[name])
         drawn |= set(reported(client))
@@ -116,7 +113,7 @@ def test_survey_with_period_once_keeps_its_draw_despite_an_unknown_metric(make: 
 
 def test_no_second_question_is_answered_after_an_update_within_a_period(make: Make, calendar: Calendar) -> None:
     """The app's earlier list may hold metrics that it still asks and one that it no longer asks."""
-    for day in range(30):
+    for day in range(10):
         for before, after in (
             (("font", "mobile"), LOOKS.metrics),
             (LOOKS.metrics, ("font", "theme")),
@@ -146,36 +143,11 @@ def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar:
     assert len(reported(client)) == 2
 
 
-def test_metrics_outside_a_survey_are_asked_independently_of_it(make: Make) -> None:
-    other = Survey("others", ("weekly",))
-    weekly = dataclasses.replace(METRICS["weekly"], survey=other)
-    client = make(metrics={**of(LOOKS), "weekly": weekly, "browser": METRICS["browser"]})
-    record_all(client)
-    assert sorted(set(reported(client)) - set(LOOKS.metrics)) == ["browser", "weekly"]
-    assert len(reported(client)) == 3
-
-
 def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
-    text = client.consent_text()
-    said = (
-        "one of 3 questions is asked each day, chosen at random and independently of your answers (font, mobile, theme)"
-    )
-    assert text.count(said) == 3
+    said = r"one of 3 questions is asked each day, chosen at random and independently .*\(font, mobile, theme\)"
+    assert len(re.findall(said, client.consent_text())) == 3
     theme = of(LOOKS)["theme"]
-    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), (
-        "the same text as without a survey"
-    )
+    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"])
     assert len({terms(METRICS["theme"]), terms(theme), terms(of(Survey("looks", ("theme", "font")))["theme"])}) == 3
     assert theme.version == METRICS["theme"].version
-
-
-def test_device_draws_a_new_survey_question_after_forget(make: Make) -> None:
-    client = make(metrics=of(LOOKS), transport=Script())
-    drawn = set()
-    for _ in range(40):
-        record_all(client)
-        drawn |= set(reported(client))
-        client.forget()
-        client.consent("on")
-    assert drawn == set(LOOKS.metrics)  # missed with a probability of 3 (2/3)^40 < 1e-6

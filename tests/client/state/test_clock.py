@@ -1,14 +1,14 @@
 """A clock that was ahead neither silences a device for years nor yields more reports; what was spent stays spent."""
 
 from collections import defaultdict
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.devices import BROWSER, METRICS, MOBILE, SURVEY, WEEKLY, Calendar, Make, Script, State, compact, parts_on
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, WEEKLY, Calendar, Make, Script, State, parts_on
 from dither.reporting.ledger import Ledger
 from dither.state.journal_records import Corrected, Permanent, from_lines
 from dither_shared import Metric
@@ -91,16 +91,6 @@ def test_invariants_hold_for_any_walk_of_the_clock(walk: list[tuple[int, bool]])
     device.check()
 
 
-@settings(max_examples=80)
-@given(st.lists(st.integers(-40, 40), max_size=80))
-def test_invariants_hold_for_any_clock_walk_of_small_steps(steps: list[int]) -> None:
-    device, day = Device(), TODAY + 100
-    for step in steps:
-        day += step
-        device.live(day)
-    device.check()
-
-
 @settings(max_examples=40)
 @given(st.lists(DAYS, max_size=15), st.integers(WRITTEN, WRITTEN + 5000))
 def test_reports_resume_once_the_clock_is_right(walk: list[int], right: int) -> None:
@@ -114,7 +104,7 @@ def test_reports_resume_once_the_clock_is_right(walk: list[int], right: int) -> 
     assert device.reports["mobile"][-3:] == [right + patience, right + patience + 1, right + patience + 2]
 
 
-@pytest.mark.parametrize("ahead", [2, 29, 30, 31, 400, YEARS, 20_000])
+@pytest.mark.parametrize("ahead", [2, 30, 31, 20_000])
 def test_clock_moved_back_and_forth_gains_one_report_in_30_days(ahead: int) -> None:
     device, days = Device(), 200
     for day in range(TODAY, TODAY + days):
@@ -124,26 +114,6 @@ def test_clock_moved_back_and_forth_gains_one_report_in_30_days(ahead: int) -> N
     assert len(device.corrected) <= 2 * (days // 30 + 1)
     honest = set(range(TODAY, TODAY + days)) | set(range(TODAY + ahead, TODAY + ahead + days))
     assert len(device.reports["mobile"]) <= len(honest) + len(device.corrected)
-
-
-@pytest.mark.parametrize(
-    "readings", [(0, 3650), (9000, 5000, 100), (9000, 7000, 5000, 3000, 100), (60, 30, 0), (40, 20, 0)]
-)
-def test_clock_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
-    device = Device()
-    for _ in range(500):
-        for days in readings:
-            device.live(TODAY + days)
-    assert len(device.reports["mobile"]) <= len(readings) + len(device.corrected) * (len(readings) - 1)
-    assert len(device.corrected) <= len(readings) - 1
-
-
-def test_a_clock_that_goes_down_step_by_step_gains_one_report_in_30_days() -> None:
-    device = Device()
-    for day in range(TODAY + YEARS, TODAY, -1):
-        device.live(day)
-    assert len(device.corrected) == pytest.approx(YEARS / 30, rel=0.1)
-    assert len(device.reports["mobile"]) <= len(device.corrected) + 1
 
 
 def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: State, calendar: Calendar) -> None:
@@ -168,29 +138,6 @@ def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: S
     messages = list(status.trouble)
     assert any("clock was ahead when it was made" in message for message in messages)
     assert any("can be answered again from" in message for message in messages)
-
-
-def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, state: State, calendar: Calendar) -> None:
-    client = make(state)
-    calendar.pass_days(YEARS)
-    client.record("mobile", True)
-    calendar.pass_days(1 - YEARS)
-    client.record("mobile", True)
-    calendar.pass_days(1)
-    client.record("mobile", True)
-    assert client.status().metrics[0].reports == 2
-    assert client.status().queued == 1
-    calendar.pass_days(YEARS)
-    client.record("mobile", True)
-    calendar.pass_days(-YEARS)
-    for _ in range(28):
-        calendar.pass_days(1)
-        client.record("mobile", True)
-    assert client.status().metrics[0].reports == 3, "not twice in 30 days"
-    for _ in range(2):
-        calendar.pass_days(1)
-        client.record("mobile", True)
-    assert client.status().metrics[0].reports == 4
 
 
 def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: State, calendar: Calendar) -> None:
@@ -223,46 +170,6 @@ def test_clock_that_is_behind_opens_no_period_and_drops_no_report(
     assert (status.queued, status.dropped, status.metrics[0].reports) == (1, 0, 1)
 
 
-def test_disabling_or_hold_set_by_a_clock_ahead_ends_on_time(make: Make, folder: Path, calendar: Calendar) -> None:
-    calendar.pass_days(YEARS)
-    client = make(folder, transport=Script([410]))
-    client.record("mobile", True)
-    client.flush(60)
-    client.record("theme", "dark")
-    journal = folder / "journal"
-    broken = bytearray(journal.read_bytes())
-    broken[broken.index(b"debit theme") + 3] ^= 1
-    journal.write_bytes(bytes(broken))
-    assert make(folder).status().trouble == {}
-    calendar.pass_days(-YEARS)
-    client = make(folder)
-    client.record("theme", "dark")
-    assert client.status().metrics[1].reports == 0, "held until tomorrow"
-    states = []
-    for _ in range(32):
-        calendar.pass_days(1)
-        client.record("theme", "dark")
-        states.append(client.status().metrics[0].state)
-    assert client.status().metrics[1].reports == 32
-    assert states == ["disabled"] * 30 + ["collected"] * 2
-
-
-def test_a_correction_is_remembered_by_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
-    calendar.pass_days(YEARS)
-    make(folder).record("mobile", True)
-    calendar.pass_days(-YEARS)
-    client = make(folder)
-    client.record("mobile", True)
-    compact(folder, calendar)
-    assert Corrected(calendar.day.toordinal()) in from_lines((folder / "journal").read_bytes())[0]
-    calendar.pass_days(YEARS)
-    make(folder).record("mobile", True)
-    calendar.day = date(2026, 11, 18) + timedelta(days=5)
-    again = make(folder)
-    again.record("mobile", True)
-    assert again.status().metrics[0].reports == 2
-
-
 def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Make, folder: Path) -> None:
     """The process read the day before it was stopped, and finds marks of later days when it continues."""
     now, stale = Calendar(), Calendar()
@@ -280,3 +187,11 @@ def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Ma
         "theme": 1,
     }
     assert not any(isinstance(record, Corrected) for record in from_lines((folder / "journal").read_bytes())[0])
+
+
+def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, calendar: Calendar) -> None:
+    client = make()
+    for days in (YEARS, 1 - YEARS, 1):
+        calendar.pass_days(days)
+        client.record("mobile", True)
+    assert (client.status().metrics[0].reports, client.status().queued) == (2, 1)

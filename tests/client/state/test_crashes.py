@@ -122,23 +122,9 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     assert not list(folder.glob("*.new")), "no draft stays"
 
 
-def test_crash_check_fails_for_an_empty_state(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(AssertionError):
-        check(make, tmp_path / "new", 1, set())
-
-
-EVENTS = parse_metrics("""
-[metrics.exports]
-type = "choice"
-values = ["1", "2", "3"]
-of = "furthest"
-period = "week"
-epsilon = 20.0
-[metrics.crash]
-type = "boolean"
-of = "any"
-period = "week"
-epsilon = 20.0
+EVENTS = parse_metrics("""[metrics]
+exports = {type = "choice", values = ["1", "2", "3"], of = "furthest", period = "week", epsilon = 20.0}
+crash = {type = "boolean", of = "any", period = "week", epsilon = 20.0}
 """)
 
 

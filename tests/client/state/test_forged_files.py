@@ -6,35 +6,28 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import dither
 from client.devices import Calendar, Make, Script, parts_on
 from client.test_processes import needs_posix
+from dither import __main__ as program
 from dither.consent.permission import Policy
 from dither.reporting.outbox import MAX_BYTES, MAX_REPORTS
 from dither.state.files import read_small
-from dither.state.journal_records import (
-    Charged,
-    Corrected,
-    Debit,
-    Disabled,
-    Done,
-    Permanent,
-    Queued,
-    Record,
-    Totals,
-    to_line,
-)
-from dither_shared import parse_metrics
+from dither.state.journal_records import Charged, Corrected, Debit, Disabled, Done, Permanent, Queued, Totals, to_line
+
+if TYPE_CHECKING:
+    from dither.state.journal_records import Record
 
 MEGABYTE = 1 << 20
 FORGED, BOUND = 12 * MEGABYTE, 14 * MEGABYTE
 """Bytes of a forged journal, and the most that a client may have allocated while reading one."""
 
 DAY = Calendar().day.toordinal()
-LEDGER: dict[str, Callable[[int], Record]] = {
+LEDGER: "dict[str, Callable[[int], Record]]" = {
     "debits": lambda number: Debit(f"n{number}", f"v{number}", DAY, 1, 1, 1.0, 0.0),
     "names of one version": lambda number: Debit(f"n{number}", "v", DAY, 1, 1, 1.0, 0.0),
     "charged values": lambda number: Charged("v", f"{number:032x}"),
@@ -42,7 +35,7 @@ LEDGER: dict[str, Callable[[int], Record]] = {
     "corrections": Corrected,
     "disabled versions": lambda number: Disabled(f"v{number}", DAY),
 }
-OUTBOX: dict[str, Callable[[int], Record]] = {
+OUTBOX: "dict[str, Callable[[int], Record]]" = {
     "reports": lambda number: Queued(f"{number:032x}", "theme", DAY, 0, b"{}"),
     "long reports": lambda number: Queued(f"{number:032x}", "theme", DAY, 0, b"x" * 900_000),
     "sent reports": lambda number: Done(f"{number:032x}", "sent"),
@@ -89,9 +82,9 @@ def reading_less_than(most: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def forge(path: Path, line: Callable[[int], bytes]) -> None:
-    """Append lines to a journal until it is as long as a forged one, or has six times as many as any of ours."""
+    """Append lines to a journal until it is as long as a forged one, or has more than twice as many as any of ours."""
     with path.open("ab") as file:
-        for number in range(6 * MAX_REPORTS):
+        for number in range(2 * MAX_REPORTS + 1000):
             if file.tell() >= FORGED:
                 break
             file.write(line(number))
@@ -99,13 +92,12 @@ def forge(path: Path, line: Callable[[int], bytes]) -> None:
 
 def use(client: dither.Client) -> None:
     """Make the calls of programs and settings pages, none of which may raise."""
-    for _ in range(2):
-        client.record("mobile", True)
-        client.record("browser", "firefox")
-        client.status()
-        client.preview()
-        client.sent()
-        client.pending()
+    client.record("mobile", True)
+    client.record("browser", "firefox")
+    client.status()
+    client.preview()
+    client.sent()
+    client.pending()
 
 
 @pytest.fixture
@@ -157,7 +149,7 @@ def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, us
     assert (used / "journal").stat().st_size < 10_000, "the journal is repaired"
 
 
-@pytest.mark.parametrize("piece", [1, 40, 1000])
+@pytest.mark.parametrize("piece", [1, 40])
 def test_journal_reads_the_same_in_pieces_of_any_size(
     piece: int, make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,24 +213,6 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
         read_small(str(path))
 
 
-@pytest.mark.parametrize("name", ["delivery", "versions"])
-@pytest.mark.parametrize("content", [b"[" * MEGABYTE, b'{"held":{"a":[' + b"[]," * 300_000 + b"[]]}}", b"9" * 100_000])
-def test_forged_version_notes_are_ignored(name: str, content: bytes, make: Make, used: Path) -> None:
-    (used / name).write_bytes(content)
-    client = make(used, mode=None, strict=False)
-    with allocating_less_than(4 * MEGABYTE):
-        use(client)
-    assert client.status().trouble == {}
-    assert client.flush(60)
-
-
-def test_invalid_policy_turns_telemetry_off(tmp_path: Path) -> None:
-    for content in (b"a = [" + b"[]," * MEGABYTE + b"]\n", b"a = " + b"[" * 100_000, b"a = " + b"9" * 100_000):
-        (tmp_path / "policy.toml").write_bytes(content)
-        with allocating_less_than(4 * MEGABYTE):
-            assert Policy(tmp_path / "policy.toml", "tests").mode() == "", content[:10]
-
-
 @needs_posix
 def test_policy_behind_a_link_holds_if_it_is_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_text('mode = "local"\n')
@@ -271,36 +245,32 @@ def test_client_writes_no_journal_that_it_would_refuse(
         client.record("mobile", True)
         client.record("theme", "dark")
         calendar.pass_days(1)
-    assert client.status().trouble == {
-        f"record failed: StateError, the journal is full, and could not be compacted: {str(folder)!r}": 200
-        - client.status().metrics[0].reports
-        - client.status().metrics[1].reports
-    }
+    full = f"record failed: StateError, the journal is full, and could not be compacted: {str(folder)!r}"
+    status = client.status()
+    assert status.trouble == {full: 200 - status.metrics[0].reports - status.metrics[1].reports}
     assert (folder / "journal").stat().st_size <= 4000
     assert make(folder, mode=None, strict=False).status().trouble == {}
 
 
-def test_full_ledger_takes_no_new_metric_but_continues_with_the_others(
-    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+@needs_posix
+@pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery", "versions"])
+def test_pipe_in_place_of_a_file_does_not_block(name: str, make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    client = make(folder, mode=None, strict=False)
+    client.record("mobile", True)  # reading any of these would never return
+    client.status()
+    client.close()
+
+
+def test_status_command_changes_nothing_after_the_clock_was_ahead(
+    make: Make, folder: Path, calendar: Calendar, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dither.reporting.ledger._MOST", 4)
-    client = make(folder, strict=False)
-    for name in ("mobile", "theme", "weekly"):
-        client.record(name, "dark" if name == "theme" else True)
-    full = f"record failed: StateError, the ledger is full: {str(folder)!r}"
-    assert client.status().trouble == {full: 1}
-    calendar.pass_days(1)
-    client.record("mobile", True)
-    again = make(folder, mode=None, strict=False)
-    assert {status.name: status.reports for status in again.status().metrics if status.reports} == {
-        "mobile": 2,
-        "theme": 1,
-    }
-    again.record("weekly", True)
-    assert again.status().trouble == {full: 1}
-
-
-def test_definitions_of_the_largest_size_are_read(tmp_path: Path) -> None:
-    text = '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
-    (tmp_path / "metrics.toml").write_text(text + "#" * ((1 << 24) - len(text)))
-    assert dither.load_metrics(tmp_path / "metrics.toml").keys() == parse_metrics(text).keys()
+    calendar.pass_days(40_000)
+    make(folder).record("mobile", True)
+    before = (folder / "journal").read_bytes()
+    assert program.main(["status", "--app", "tests", "--state", str(folder)], environ={}) == 0
+    output = capsys.readouterr()
+    assert "Bad file descriptor" not in output.out + output.err
+    assert (folder / "journal").read_bytes() == before

@@ -124,13 +124,3 @@ def test_the_lock_of_a_dropped_owner_is_free() -> None:
     del dropped
     assert lock.acquire(next_one)
     assert lock.is_held(next_one)
-
-
-def test_journal_may_be_released_repeatedly(tmp_path: Path) -> None:
-    journal = FolderState(tmp_path)
-    journal.release()
-    journal.acquire()
-    journal.release()
-    journal.release()
-    journal.acquire()
-    journal.close()

@@ -14,9 +14,8 @@ def lose(folder: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
-@pytest.mark.parametrize("mode", ["on", "local"])
-def test_consent_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
-    make(folder, mode=mode).record("browser", "firefox")
+def test_consent_without_its_secret_does_not_count(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
+    make(folder).record("browser", "firefox")
     lose(folder, *lost)
     sent = Script()
     client = make(folder, mode=None, transport=sent, background=True)
@@ -72,7 +71,7 @@ def test_running_client_uses_a_secret_that_another_client_has_replaced(make: Mak
 
 @pytest.mark.parametrize(
     ("by", "other"),
-    [("DITHER", {"environ": {"DITHER": "on"}}), ("DITHER", {"environ": {"DITHER": "local"}}), ("policy", {})],
+    [("DITHER", {"environ": {"DITHER": "on"}}), ("policy", {})],
 )
 def test_neither_environment_nor_policy_replaces_a_lost_secret(
     make: Make, folder: Path, tmp_path: Path, by: str, other: dict[str, object]
@@ -90,22 +89,6 @@ def test_neither_environment_nor_policy_replaces_a_lost_secret(
     client.consent("on")
     client.record("browser", "firefox")
     assert client.status().queued + client.status().shown == 1
-
-
-@pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])
-def test_first_consent_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
-    make(folder, environ=environ)
-    client = make(folder, mode=None)
-    assert client.status().mode == "on"
-    client.record("browser", "firefox")
-    assert client.status().queued == 1
-
-
-def test_without_a_consent_question_the_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
-    client = make(folder, mode=None, environ={"DITHER": "on"})
-    client.record("browser", "firefox")
-    assert client.status().queued == 1
-    assert make(folder, mode=None).status().decided_by == "default: the user has not been asked"
 
 
 def test_interrupted_consent_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

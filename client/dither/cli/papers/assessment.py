@@ -202,7 +202,7 @@ def _files(about: AppTelemetry) -> Fact:
     return say(
         f"{kept}, and reading answers at the collector takes a token unless its setting open lets everybody read.",
         "operator.web",
-        "tests/client/reporting/test_keys.py::test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once",
+        "tests/client/reporting/test_permanent.py::test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once",
         "tests/server/access/test_local_token.py::test_reading_from_this_machine_needs_a_token",
     )
 
