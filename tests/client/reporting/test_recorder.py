@@ -3,10 +3,12 @@
 A mistaken answer is logged for the developer and reported like any other: silence never depends on the value.
 """
 
+import dataclasses
 import os
 from contextlib import nullcontext
+from datetime import date
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +17,9 @@ from hypothesis import strategies as st
 import dither
 from client.devices import METRICS, MOBILE, Calendar, Make, Script, State, parts_on
 from client.reporting.test_ledger import spent
+from dither.consent.rules import Mode
 from dither_shared import Entropy
+from dither_shared.metrics.metric import Survey
 from shared import odd
 
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
@@ -86,6 +90,24 @@ def test_number_of_reports_depends_on_no_value(make: Make, metric: str, days: li
 def _counts(client: dither.Client) -> tuple[int, ...]:
     status = client.status()
     return (status.queued, status.ignored, status.dropped, *(metric.reports for metric in status.metrics))
+
+
+@pytest.mark.parametrize(
+    ("changed", "mode", "made", "counted"),
+    [
+        ({}, "on", 1, "ignored"),
+        ({}, "off", 0, ""),
+        ({"expires": date(2026, 11, 17)}, "on", 0, "withheld"),
+        ({"survey": Survey("looks", ("font", "theme"))}, "on", 0, "unasked"),
+    ],
+)
+def test_recorder_says_whether_there_is_one_more_report_and_counts_why_not(
+    changed: dict[str, Any], mode: Mode, made: int, counted: str
+) -> None:
+    core = parts_on(dither.MemoryState(mode), metrics={"mobile": dataclasses.replace(METRICS["mobile"], **changed)})
+    assert [core.make_report("mobile", True) for _ in range(3)] == [made == 1, False, False]
+    silent = {name: getattr(core.recorder, name) for name in ("ignored", "withheld", "unasked")}
+    assert {name: count for name, count in silent.items() if count} == ({counted: 3 - made} if counted else {})
 
 
 def test_report_is_not_repeated_if_another_process_has_just_made_it(make: Make, folder: Path) -> None:

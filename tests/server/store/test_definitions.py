@@ -35,6 +35,8 @@ NUMBERS = parse_metrics(
     + '[metrics.mean]\ntype = "number"\nlow = 0\nhigh = 1e12\nunit = "B"\nepsilon = 4\nfor = "mean"\n'
 )
 
+LATER = parse_metrics('[metrics.later]\ntype = "boolean"\nof = "any"\nafter = "7 days"\nperiod = "week"\nepsilon = 1\n')
+
 SELECTIONS = parse_metrics(
     "".join(
         f'[metrics.used-{number}]\ntype = "selection"\nvalues = ["c", "a", "b", "é"]\nepsilon = 1.5\n{more}\n'
@@ -46,7 +48,7 @@ SELECTIONS = parse_metrics(
 
 
 def test_stored_definition_is_read_back_as_the_same_metric() -> None:
-    families = (METRICS, CHOICES, NUMBERS, SELECTIONS, STRATA, {"corner": CORNER})
+    families = (METRICS, CHOICES, NUMBERS, LATER, SELECTIONS, STRATA, {"corner": CORNER})
     for metric in (member for family in families for member in family.values()):
         text = to_json(metric)
         assert from_json(text, metric.version) == metric, metric.name
@@ -56,7 +58,8 @@ def test_stored_definition_is_read_back_as_the_same_metric() -> None:
 def test_an_altered_definition_and_that_of_another_program_are_noticed() -> None:
     for old, new, what in (
         ("dark", "dork", "altered"),
-        ("randomized-response", "of-the-future", "not known to this program"),
+        ("randomized-response", "of-the-future", "its mechanism is not known to this program"),
+        ('"choice"', '"of-the-future"', "its type is not known to this program"),
     ):
         with pytest.raises(ParameterError, match=what):
             from_json(to_json(METRICS["theme"]).replace(old, new), METRICS["theme"].version)
