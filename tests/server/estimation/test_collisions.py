@@ -9,7 +9,7 @@ import pytest
 
 from dither_server.estimation.estimate import collision_bias, concentration
 from dither_server.tally.tally import Tally
-from dither_shared import CountMeanSketch, HadamardCountMeanSketch
+from dither_shared import CountMeanSketch, HadamardCountMeanSketch, ProjectiveSketch
 
 SHAPES = [{"bits": 2, "cohorts": 1}, {"bits": 4, "cohorts": 3}, {"bits": 16, "cohorts": 64}]
 Sketched = CountMeanSketch | HadamardCountMeanSketch
@@ -50,6 +50,13 @@ def test_the_moments_of_the_bias_by_enumeration(mechanism: Sketched) -> None:
     squares, cubes = 1 - shares**2, (shares**3).sum() + 0.54**1.5 - shares**3
     np.testing.assert_allclose(error, np.sqrt(squares * float(moment(mechanism, 2))), rtol=1e-12)
     np.testing.assert_allclose(cube, cubes * float(moment(mechanism, 3)), rtol=1e-12, atol=1e-300)
+
+
+def test_rows_of_a_projective_sketch_collide_as_cohorts_do() -> None:
+    sketch = ProjectiveSketch.calibrate(None, 2.0, buckets=16)
+    cohorts = CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": sketch.rows})
+    assert sketch.collision_variance == pytest.approx(float(moment(cohorts, 2)), rel=1e-12)
+    assert sketch.collision_cube == pytest.approx(float(moment(cohorts, 3)), rel=1e-12)
 
 
 def test_moments_of_the_bias_clip_shares_to_the_unit_interval() -> None:

@@ -113,6 +113,12 @@ def test_lower_bound_is_that_of_the_literature() -> None:
     assert 1e6 * least_mse(2, 1.0, 10**6) == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
 
 
+def test_open_domains_have_no_simple_theory_of_widths() -> None:
+    (row,) = sweep(replace(SMALL, names=("rappor",), epsilons=(1.0,), repeats=1))
+    assert (row["l1_theory"], row["width_theory"]) == (None, None)
+    assert row["mse_theory"] > 0
+
+
 @pytest.mark.parametrize(
     ("plan", "source"),
     [

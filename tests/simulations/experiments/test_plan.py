@@ -60,7 +60,7 @@ def test_a_hundred_users_do_not_know_every_share_to_three_points() -> None:
     assert shares(4, 4.0, users=100, error=0.03).least() is None
 
 
-@pytest.mark.parametrize(("share", "confidence"), [(None, 0.95), (0.02, 0.5), (0.6, 0.999)])
+@pytest.mark.parametrize(("share", "confidence"), [(None, 0.95), (None, 0.999), (0.02, 0.5), (0.6, 0.999)])
 def test_the_interval_reaches_no_further_than_planned(share: float | None, confidence: float) -> None:
     """By enumeration, the promised part of surveys has the truth within the error, and an interval as narrow."""
     for mechanism in (RandomizedResponse.calibrate(2, 3.0), OptimizedUnary.calibrate(8, 1.0)):

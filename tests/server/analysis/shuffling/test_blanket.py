@@ -4,12 +4,14 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from contract.cases import each
 from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
-from dither_shared import MECHANISMS, LocalHashing, Mechanism, ProjectiveGeometry, SubsetSelection
+from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
 from dither_shared.primitives.channel import OwnedChannel, TwoLevel
 from server.analysis.shuffling.exact import exact_delta, table_of
@@ -105,6 +107,23 @@ def test_published_table_of_bounds_is_reproduced_to_its_last_digit(
     laws += [law_of("subset-selection", 100, epsilon), law_of("projective-geometry", 1024, epsilon)]
     epsilons = [generic_epsilon(epsilon, reports, delta), *(blanket_epsilon(law, reports, delta) for law in laws)]
     assert [float(f"{each:.3g}") for each in epsilons] == expected
+
+
+@pytest.mark.parametrize("after", [0.05, 0.7])
+def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(after: float) -> None:
+    """Of two answers a report that hides the others is as often of the one as of the other."""
+    law, reports = law_of("randomized-response", 2, 1.0), 200
+    odds, bar, hidden = float(law.ratio), math.exp(after), float(law.blanket)
+    counts = np.array([(one, other, reports - one - other) for one, other in np.ndindex(201, 201)])
+    chances = stats.multinomial.pmf(counts, reports, [hidden / 2, hidden / 2, 1 - hidden])
+    direct = chances @ np.maximum(counts @ [odds - bar, 1 - bar * odds, 0], 0) / reports
+    assert 0 < blanket_delta(law, reports, after) / direct - 1 < 1e-3
+
+
+@pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])
+def test_blanket_of_no_reports_or_an_impossible_delta_is_refused(reports: int, delta: float, place: str) -> None:
+    with pytest.raises(ParameterError, match=place):
+        blanket_epsilon(law_of("randomized-response", 2, 1.0), reports, delta)
 
 
 @pytest.mark.parametrize(("name", "reports"), [("randomized-response", 10**3), ("optimized-unary", 2)])
