@@ -95,6 +95,13 @@ def test_an_invalid_endpoint_is_refused(endpoint: str) -> None:
         dither.HttpTransport(endpoint)
 
 
+def test_a_password_in_an_escaped_endpoint_or_in_place_of_the_app_is_not_quoted(make: Make) -> None:
+    with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
+        dither.HttpTransport("https://host:Very-Secret%40host")
+    with pytest.raises(dither.ParameterError, match=r"^app: this cannot be an app's name"):
+        make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
+
+
 @pytest.mark.parametrize(
     "endpoint",
     [
