@@ -87,7 +87,7 @@ def test_retry_after_in_both_forms(collector: Collector) -> None:
     [
         *("", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://h/?a=b"),
         *("http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://h/a b", "http://ü" * 90),
-        *("https://[::1", f"https://{'a' * 70}.org", "https://example.org:65536"),
+        *("https://[::1", f"https://{'a' * 70}.org", "https://example.org:65536", "https://host:²"),
     ],
 )
 def test_an_invalid_endpoint_is_refused(endpoint: str) -> None:
