@@ -62,6 +62,13 @@ def test_the_cost_of_one_report_of_many_and_of_all_is_stated() -> None:
     assert cost(SURVEY) == "epsilon 1, once"
 
 
+def test_the_status_has_the_privacy_loss_after_many_reports_and_of_all(make: Make) -> None:
+    (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
+    assert browser.epsilon_after == {many: BROWSER.mechanism.epsilon_after(many) for many in (10, 100)}
+    assert browser.permanent_epsilon == BROWSER.mechanism.permanent_epsilon
+    assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100] <= (browser.permanent_epsilon or 0)
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_last_thirty_sent_reports_are_kept_and_all_are_counted(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, in_memory: bool
