@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script, parts_on
 from dither.transparency.explain import catalogue, cost
 from dither_shared import Batch
 from dither_shared.languages import ENGLISH
@@ -107,6 +107,24 @@ def test_forget_leaves_only_the_choice(make: Make, folder: Path, calendar: Calen
     again.record("browser", "firefox")
     assert again.status().queued == 1
     assert again.status().trouble == {}
+
+
+def test_running_client_takes_the_new_secret_after_forget(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder)  # the user consents here
+    old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
+    old.record("browser", "firefox")
+    before = (folder / "secret").read_bytes()
+    make(folder).forget()
+    new.consent("on", None)
+    new.record("theme", "dark")
+    assert (folder / "secret").read_bytes() != before
+    calendar.pass_days(1)
+    old.record("browser", "firefox")
+    tags = set()
+    for parts in (old, new):
+        with parts.journal.transaction():
+            tags.add(parts.journal.keys().of(BROWSER).tag(b"x"))
+    assert len(tags) == 1
 
 
 def test_the_catalogue_is_markdown() -> None:
