@@ -134,7 +134,7 @@ def test_the_catalogue_is_markdown() -> None:
         "# What is asked\n\n## theme\n\nWhich theme?\n\n| | |\n|---|---|\n| Why | To choose a default |\n"
     )
     assert "| Why | a \\| b \\\\ c |" in text
-    assert f"| Version | {COMPLETE.version} |" in text
+    assert f"| Mechanism | {COMPLETE.mechanism.name} |\n| Version | {COMPLETE.version} |" in text
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
 
 
