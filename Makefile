@@ -87,9 +87,14 @@ mutants: .venv/installed
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[simulations]'
 	@touch $@
 
-.venv/installed: .venv/demo
+# The tests of client/js take npm's packages where npm is on the PATH.
+NPM := timeout 300 npm install --prefix client/js --no-audit --no-fund --ignore-scripts --loglevel=error
+NO_NPM := npm could not install the packages of client/js; the tests that use them say so and are skipped
+
+.venv/installed: .venv/demo client/js/package.json
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@! command -v npm > /dev/null || $(NPM) > /dev/null || echo "$(NO_NPM)"
 	@touch $@
 
 clean:
-	rm -rf .venv dist build demo-out docs/_build
+	rm -rf .venv client/js/node_modules dist build demo-out docs/_build

@@ -10,7 +10,7 @@ import dither
 from client.devices import ENDPOINT, METRICS, Make
 from client.seals import KEY, sealing, take_package
 from dither.testing import FakeCollector, Telemetry
-from dither_shared import Batch, Metric, RandomizedResponse, Strata
+from dither_shared import Batch, Metric, RandomizedResponse, Strata, parse_metrics
 from dither_shared.metrics.metric import Survey
 
 PLATFORM = Strata.of([("platform", ["linux", "mac"])])
@@ -34,6 +34,14 @@ def test_fixture_returns_the_recorded_answers(telemetry: Telemetry) -> None:
     assert telemetry.flush(60)
     assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
     assert len(telemetry.collector.reports("theme")) == 1
+
+
+def test_fixture_returns_a_selection_as_it_was_when_it_was_recorded() -> None:
+    definition = '[metrics.used]\ntype = "selection"\nvalues = ["export", "search"]\nepsilon = 1.0\n'
+    telemetry, values = Telemetry(parse_metrics(definition)), ["export"]
+    telemetry.record("used", values)
+    values.append("search")
+    assert telemetry.recorded("used") == [["export"]]
 
 
 def test_fixture_records_all_questions_of_a_survey(telemetry: Telemetry) -> None:

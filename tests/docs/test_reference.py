@@ -12,6 +12,8 @@ from dither.upload.schedule import rule_for
 from dither_reference import GENERATORS, generated
 from dither_reference.docstrings import as_markup
 from dither_reference.http_api import document
+from dither_relay.config import RELAY
+from dither_server.config.sources import COLLECTOR
 from dither_serving.problems import Kind
 from dither_shared import MECHANISMS, QUESTIONS, ParameterError, parse_metrics
 from docs.blocks import blocks_of
@@ -46,6 +48,12 @@ def test_options_of_a_command_have_their_default_range_choices_and_variable() ->
     assert "One of `raw`, `consistent`, `shift`" in sim
     assert "| `--port VALUE` | Port to listen on; 0 takes any free one. Variable `DITHER_PORT`. |" in server
     assert "## python -m dither status" in GENERATORS["module-commands"]("")
+
+
+def test_reference_lists_every_setting_of_collector_and_relay() -> None:
+    for program, sources in (("collector", COLLECTOR), ("relay", RELAY)):
+        rows = rows_of(GENERATORS["settings"](program))[2:]
+        assert [cells[0].strip().partition("<br>")[0].strip("`") for cells in rows] == [*sources.settings]
 
 
 def test_reference_lists_every_route() -> None:

@@ -43,7 +43,7 @@ def packages() -> Path:
     node()
     wanted: dict[str, str] = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
     if lacking := [f"{name}@{version}" for name, version in wanted.items() if _installed(name) != version]:
-        pytest.skip(f"no {', '.join(lacking)} here: npm install --prefix client/js (.ci/run does)")
+        pytest.skip(f"no {', '.join(lacking)} here: npm install --prefix client/js (make does where npm is there)")
     return CLIENT / "node_modules"
 
 

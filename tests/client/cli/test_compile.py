@@ -159,6 +159,8 @@ def test_compile_does_not_overwrite_the_definitions(definitions: Path, capsys: p
     for output in (definitions, link):
         assert main(definitions, "-o", output) == 2
         assert capsys.readouterr().err.startswith("dither: --output: ")
+    assert main(definitions, "-o", definitions.with_name("n" * 300)) == 2
+    assert "cannot be written" in capsys.readouterr().err
     assert definitions.read_text(encoding="utf-8") == KINDS
 
 

@@ -233,6 +233,7 @@ def test_operator_toml_example_is_completed_between_its_quotes(
         ("", "still to be filled in: name, address, contact, app, endpoint"),
         ('nmae = "x"', "nmae: unknown; did you mean 'name'?"),
         ('retention_days = "soon"', "retention_days: 'soon' is not a whole number from 0"),
+        ("users = -1", "users: -1 is not a whole number from 0"),
         ("users = true", "users: True is not a whole number from 0"),
         ('children = "no"', "children: 'no' is not true or false"),
         ('hosting = "a\\nb"', "hosting: has a line break or a control character"),

@@ -103,6 +103,10 @@ def test_probe_names_an_answer_that_is_not_a_collectors(status: int, body: str, 
     assert said in finding.says
 
 
+def test_probe_of_a_missing_path_suggests_to_check_it() -> None:
+    assert "is the path /wrong right?" in last(answering((404, "")), "/wrong/").says
+
+
 @pytest.mark.parametrize(
     ("status", "body", "token", "result", "said"),
     [

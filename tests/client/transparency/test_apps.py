@@ -46,6 +46,8 @@ def test_status_shows_one_line_per_app(used: Path, capsys: pytest.CaptureFixture
     assert max(map(len, output.out.splitlines())) <= 80
     assert "status --app NAME" in output.out
     assert output.err == ""
+    assert run("status", environ={"DITHER": "off"}) == 0
+    assert capsys.readouterr().out.count("DITHER in the environment") == 3
     assert contents(used) == before
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script, parts_on
 from dither.transparency.explain import catalogue, cost
 from dither_shared import Batch
 from dither_shared.languages import ENGLISH
@@ -62,6 +62,13 @@ def test_the_cost_of_one_report_of_many_and_of_all_is_stated() -> None:
     assert cost(SURVEY) == "epsilon 1, once"
 
 
+def test_the_status_has_the_privacy_loss_after_many_reports_and_of_all(make: Make) -> None:
+    (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
+    assert browser.epsilon_after == {many: BROWSER.mechanism.epsilon_after(many) for many in (10, 100)}
+    assert browser.permanent_epsilon == BROWSER.mechanism.permanent_epsilon
+    assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100] <= (browser.permanent_epsilon or 0)
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_last_thirty_sent_reports_are_kept_and_all_are_counted(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, in_memory: bool
@@ -102,6 +109,24 @@ def test_forget_leaves_only_the_choice(make: Make, folder: Path, calendar: Calen
     assert again.status().trouble == {}
 
 
+def test_running_client_takes_the_new_secret_after_forget(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder)  # the user consents here
+    old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
+    old.record("browser", "firefox")
+    before = (folder / "secret").read_bytes()
+    make(folder).forget()
+    new.consent("on", None)
+    new.record("theme", "dark")
+    assert (folder / "secret").read_bytes() != before
+    calendar.pass_days(1)
+    old.record("browser", "firefox")
+    tags = set()
+    for parts in (old, new):
+        with parts.journal.transaction():
+            tags.add(parts.journal.keys().of(BROWSER).tag(b"x"))
+    assert len(tags) == 1
+
+
 def test_the_catalogue_is_markdown() -> None:
     odd = dataclasses.replace(COMPLETE, name="odd", why="a | b\n\\ c")
     text = catalogue([COMPLETE, odd])
@@ -109,7 +134,7 @@ def test_the_catalogue_is_markdown() -> None:
         "# What is asked\n\n## theme\n\nWhich theme?\n\n| | |\n|---|---|\n| Why | To choose a default |\n"
     )
     assert "| Why | a \\| b \\\\ c |" in text
-    assert f"| Version | {COMPLETE.version} |" in text
+    assert f"| Mechanism | {COMPLETE.mechanism.name} |\n| Version | {COMPLETE.version} |" in text
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
 
 

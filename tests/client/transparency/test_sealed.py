@@ -10,6 +10,7 @@ from client.devices import METRICS, Make
 from client.seals import KEY, KEYS, opened, take_package
 from dither import __main__ as program
 from dither.cli.users import run
+from dither.consent.rules import terms
 from dither.reporting.bodies import read
 from dither.transparency.explain import catalogue
 from dither_shared import Report, Strata
@@ -103,3 +104,9 @@ def test_consent_text_states_the_loss_of_a_batch_and_with_a_colluding_relay(make
     assert '"pool":"theme/' in text
     assert "/1000" in text
     assert "Mixed by the relay" not in make(seal=KEY).consent_text()
+
+
+def test_promise_of_a_batch_changes_the_version_and_needs_new_consent() -> None:
+    metrics = [dataclasses.replace(METRICS["theme"], mixed=one) for one in (None, Mixed(0.25, 1000), Mixed(0.25, 999))]
+    assert len({metric.version for metric in metrics}) == len({terms(metric) for metric in metrics}) == 3
+    assert metrics[0].version == METRICS["theme"].version

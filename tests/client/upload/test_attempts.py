@@ -56,6 +56,11 @@ def test_failures_are_logged_again_a_day_later_and_at_most_30_kinds_a_day(caplog
         now[0] += 86400 * (3 if day == 1 else -5)  # the clock may be set back
 
 
+def test_nothing_is_logged_on_the_terminal_of_a_user_if_logging_is_not_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logging.Logger.hasHandlers", lambda _: False)
+    assert not Diagnostics().warn("the collector is down")
+
+
 @pytest.fixture
 def remembered(make: Make, folder: Path) -> bytes:
     """Return the delivery file of a device whose last attempt failed, with a report that is put off."""
@@ -130,14 +135,19 @@ def test_a_symbolic_link_in_place_of_the_delivery_file_is_not_followed(
     assert (tmp_path / "target").read_bytes() == remembered
 
 
+@pytest.mark.parametrize("full", [False, True])
 def test_failure_to_store_attempts_is_logged_and_adds_no_retries(
-    make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, full: bool
 ) -> None:
+    """A folder stands in the place of the file, or the disk is full."""
     script = Script([503] * 5)
     make(folder)  # the user consents here
     parts = parts_on(folder, transport=script)
     parts.record("mobile", True)
-    (folder / "delivery").mkdir()
+    if full:
+        monkeypatch.setattr("dither.state.files.os.write", lambda *_: 0)
+    else:
+        (folder / "delivery").mkdir()
     for _ in range(5):
         assert not parts.flush(60)
         assert not parts.attempts.may_wait(0.0), "the next program would not know"
@@ -151,7 +161,9 @@ def test_failure_to_store_attempts_is_logged_and_adds_no_retries(
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
     assert status.failed_attempts == 5
     assert [record.getMessage() for record in caplog.records if "remembering" in record.getMessage()] == [trouble]
-    (folder / "delivery").rmdir()
+    monkeypatch.undo()
+    if not full:
+        (folder / "delivery").rmdir()
     assert parts.flush(60)
     assert parts.status().trouble == status.trouble, "no more than before"
     assert last_result(make(folder, mode=None)) == ("202: accepted", 0)

@@ -12,6 +12,7 @@ from client.conftest import Collector
 from client.devices import Make
 from client.peers import PATIENCE, Peer, certificate, request_of, reset, serving
 from client.upload.test_attempts import last_result
+from dither.cli.text import attempt_text
 from ports import kept_port
 
 
@@ -33,6 +34,9 @@ def test_reason_of_each_failing_status_is_stated(make: Make, collector: Collecto
     for failures in (1, 2):
         assert not client.flush(60)
         assert last_result(client) == (words, failures)
+    failed = client.status().last_attempt
+    assert failed is not None
+    assert attempt_text(failed, 2).endswith(f"{words} (2 attempts failed since the last success)")
     assert client.flush(60)
     attempt = client.status().last_attempt
     assert attempt is not None

@@ -49,6 +49,15 @@ def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
+def test_pause_redraws_departures_that_fall_into_it() -> None:
+    clock = Clock()
+    drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
+    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
+    assert departures.next_due(ENTRIES[:2]) == (ENTRIES[0], 10.0)
+    departures.pause()
+    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
+
+
 def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
@@ -133,6 +142,18 @@ def test_unreachable_collector_pauses_the_device_before_reports_leave_separately
     assert clock.now - 5000.0 == 90 + 120 + 80
     assert sent.bodies[0] == sent.bodies[1] == sent.bodies[3]
     assert max(waits) <= 60, "it looks for new reports every minute"
+
+
+def test_any_answer_resets_pauses_to_the_shortest() -> None:
+    parts, clock = parts_on(dither.MemoryState("on")), Clock()
+    parts.record("mobile", True)
+    sent = Script([UnreachableError("down"), 503, UnreachableError("down")])
+    uploader = uploader_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
+    moments: dict[int, float] = {}
+    while (wait := uploader.step()) is not None:
+        moments.setdefault(len(sent.bodies), clock.now - 5000.0)
+        clock.now += wait
+    assert moments == {1: 0, 2: 120, 3: 120 + 900, 4: 120 + 900 + 120}, "by the number of tries"
 
 
 def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folder: Path) -> None:

@@ -87,12 +87,19 @@ def test_retry_after_in_both_forms(collector: Collector) -> None:
     [
         *("", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://h/?a=b"),
         *("http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://h/a b", "http://ü" * 90),
-        *("https://[::1", f"https://{'a' * 70}.org", "https://example.org:65536"),
+        *("https://[::1", f"https://{'a' * 70}.org", "https://example.org:65536", "https://host:²"),
     ],
 )
 def test_an_invalid_endpoint_is_refused(endpoint: str) -> None:
     with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
         dither.HttpTransport(endpoint)
+
+
+def test_a_password_in_an_escaped_endpoint_or_in_place_of_the_app_is_not_quoted(make: Make) -> None:
+    with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
+        dither.HttpTransport("https://host:Very-Secret%40host")
+    with pytest.raises(dither.ParameterError, match=r"^app: this cannot be an app's name"):
+        make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
 
 
 @pytest.mark.parametrize(

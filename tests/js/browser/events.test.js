@@ -1,7 +1,7 @@
 /** Events in IndexedDB: pages of one origin note them together, and a page that is closed amid an event keeps no half of it. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { browser, compiled, site, slow } from "./harness.js";
+import { browser, compiled, site } from "./harness.js";
 
 const TOML = `
 [metrics.exports]
@@ -68,7 +68,7 @@ describe("events in pages", () => {
     assert.equal(await tabs[0].evaluate(async () => "events" in (await kept())), false);
   });
 
-  slow("a page that is closed amid its events leaves whole ones, and the next page reports them", async (t) => {
+  test("a page that is closed amid its events leaves whole ones, and the next page reports them", async (t) => {
     const open = await person(t);
     const [first, second] = [await open(), await open()];
     await first.evaluate(() => client.consent("on"));

@@ -49,7 +49,7 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(headers.referer, undefined);
   });
 
-  slow("two tabs at once make one report a period", async (t) => {
+  test("two tabs at once make one report a period", async (t) => {
     const { reports, person, open } = await enter(t);
     const context = await person();
     const tabs = await Promise.all([open(context), open(context)]);

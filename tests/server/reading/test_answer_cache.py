@@ -146,7 +146,17 @@ def test_least_recently_used_answer_is_evicted() -> None:
     assert cache.size == 2 * (2_000 + 8_000)
 
 
+def test_answer_that_two_threads_compute_at_once_takes_the_room_of_one() -> None:
+    cache, alone = AnswerCache(PLENTY), AnswerCache(PLENTY)
+    alone.get("key", lambda: table(900))
+    assert len(cache.get("key", lambda: cache.get("key", lambda: table(900)))) == 900
+    assert cache.size == alone.size
+
+
 def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
+    estimates = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
+    columns = [column for column in vars(estimates).values() if isinstance(column, np.ndarray)]
+    assert estimates.size >= sum(column.nbytes for column in columns) + 8 * len(estimates.verdicts)
     number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 60\nepsilon = 2.0\n')["x"]
     assert 5_000 < summary_of(number).estimate(number, (), Tally.zero(number.mechanism), 0.95, False).size < 20_000
     for day in range(20):  # the key of an answer depends on the reports of each of its days

@@ -107,6 +107,13 @@ def test_format_is_chosen_by_name_or_by_accept_among_those_installed(
 def test_formula_is_escaped_and_other_labels_are_not() -> None:
     for label in ("=1", "+1", "-1", "@a", " =1", "\u3000=1", "＝1", "＋1", "－1", "＠a", "'=1", "'"):
         assert escape_formula(label) == f"'{label}"
+    for label, written in (
+        ("\t=1", "\\t=1"),
+        ("a;=1", "a\\u003b=1"),
+        ("a\n@b", "a\\n@b"),
+        (r'="\u003b"', r"=\"\\u003b\""),
+    ):
+        assert escape_formula(label) == f"'{written}"
     for label in ("a=1", "", "1-2", "é", "a;b", "a, -b", 'say "no"', "\\u003b", "it's"):
         assert escape_formula(label) == label
 

@@ -166,6 +166,7 @@ def test_comparison_of_overlapping_strata_needs_days_apart(client: FlaskClient) 
         "since=2026-11-19&other_since=2026-11-20",
         f"{linux}&other_since=2026-11-01",
         f"{linux}&since=2026-11-19",
+        f"{linux}&other_channel=other&since=2026-11-19",  # a part of it
     ):
         message = refused(client, f"compare?{query}")
         assert message == "other_since: both sides hold the same reports; give days or strata that do not overlap"

@@ -143,6 +143,7 @@ def test_uninformative_reports_stay_uninformative_when_weighted(tmp_path: Path) 
     ("path", "wrong"),
     [
         ("/v1/metrics/theme/estimate?weighted=true", "theme declares none of the attributes of the population"),
+        ("/v1/metrics/layout/estimate?weighted=true&platform=other", "nobody of the population is in these strata"),
         ("/v1/metrics/layout/estimate?weighted=true&until=2026-01-02", "no report from linux"),
         ("/v1/metrics/layout/estimate?weighted=yes", "must be true or false"),
         ("/m/theme?weighted=true", "theme declares none of the attributes of the population"),

@@ -114,7 +114,8 @@ with replacing(Path(out), (lambda *_: False) if name == "rename" else None) as f
 
 @pytest.mark.parametrize(
     ("name", "at"),
-    [*(("rename", at) for at in (0, 1, 2)), ("fsync", 1), ("fsync", 7), ("unlink", 2), ("rmdir", 1), ("rmdir", 3)],
+    [*(("rename", at) for at in (0, 1, 2)), ("fsync", 1), ("fsync", 7)]
+    + [(name, at) for name in ("unlink", "rmdir") for at in (1, 2, 3)],
 )
 def test_next_publish_cleans_up_after_a_killed_one(name: str, at: int, tmp_path: Path) -> None:
     out = tmp_path / "site"
@@ -187,11 +188,12 @@ def test_publish_leaves_files_that_it_did_not_write_alone(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
     (out / "thesis.txt").unlink()
     publish(out, "old")
-    with pytest.raises(ParameterError, match="holds metrics/mine, which publish did not write"), replacing(out):
-        (out / "metrics" / "mine").write_text("notes", encoding="utf-8")  # while it is publishing
-    with pytest.raises(ParameterError, match="holds metrics/mine, which publish did not write"):
+    (out / ".git").mkdir()
+    with pytest.raises(ParameterError, match=r"holds \.git/HEAD, which publish did not write"), replacing(out):
+        (out / ".git" / "HEAD").write_text("ref", encoding="utf-8")  # while it is publishing
+    with pytest.raises(ParameterError, match=r"holds \.git/HEAD, which publish did not write"):
         publish(out, "new")
-    assert content(out) == site_of("old") | {"metrics/mine": "notes"}
+    assert content(out) == site_of("old") | {".git/HEAD": "ref"}
 
 
 def test_publish_does_not_follow_symbolic_links(tmp_path: Path) -> None:
