@@ -1,13 +1,15 @@
 """Connections: one request in work at a time, how a peer ends, and how the app's answers leave."""
 
 import asyncio
+import gc
 import http.client
 import socket
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from http import HTTPStatus
 from itertools import repeat
 from pathlib import Path
@@ -389,6 +391,32 @@ def test_a_connection_gets_one_answer_per_iteration_of_the_loop_though_each_is_r
 
     counts = asyncio.run(answers_by_iteration())
     assert max(counts) == 2
+
+
+def test_peer_that_comes_while_the_server_stops_leaves_no_open_socket() -> None:
+    async def stop_amid_a_connection() -> None:
+        limiter = ConnectionLimiter(9, 9, PATIENCE, MEMORY, Prometheus())
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            accepting = asyncio.create_task(accept(listener, limiter, Proxies(""), lambda _: _never()))
+            await asyncio.sleep(0)
+            with socket.create_connection(listener.getsockname(), PATIENCE):
+                stopping = asyncio.Event()
+                asyncio.get_running_loop().call_soon(stopping.set)  # in the iteration that finds the peer
+                await stopping.wait()
+                accepting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await accepting
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(stop_amid_a_connection())
+        gc.collect()
+    assert caught == []
+
+
+def _never() -> Connection:
+    raise AssertionError("no connection is made")
 
 
 def test_nothing_is_read_or_begun_while_the_peer_does_not_read_its_answers() -> None:
