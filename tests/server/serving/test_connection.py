@@ -313,7 +313,8 @@ class Desk:
 
     def connect(self) -> tuple[Connection, Wire]:
         wire: Any = Wire()
-        wire.connection = connection = Connection(self.limiter, self, self.buffer, 1 << 16, "")
+        group = self.limiter.acquire("192.0.2.7") or ""
+        wire.connection = connection = Connection(self.limiter, self, self.buffer, 1 << 16, group)
         self.limiter.add()
         connection.connection_made(wire)
         return connection, wire
@@ -443,6 +444,7 @@ def test_nothing_is_written_to_a_peer_that_is_gone() -> None:
     assert (desk.work, wire.late) == ([], 0)
     connection.connection_lost(None)
     assert (desk.limiter.held, len(desk.limiter)) == (0, 0)
+    assert all(desk.limiter.acquire("192.0.2.7") for _ in range(100)), "its address may connect as often as before"
 
 
 def test_a_peer_that_ends_its_side_gets_the_answers_to_whole_requests() -> None:
