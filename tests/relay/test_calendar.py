@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from dither_relay.relay import Relay
 from dither_relay.store import RelayStore
 from dither_serving.problems import Problem
-from dither_shared.sealed import Pool
+from dither_shared.sealed import Pool, SealedReport, pool_period
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import (
+    LAYOUT,
     LIMITS,
     LISTED,
     POOLS,
@@ -106,3 +108,22 @@ def test_a_collector_that_lowers_least_gets_no_report(tmp_path: Path) -> None:
         with pytest.raises(Problem) as caught:
             relay.pools.number(THEME._replace(least=1000), 51)
         assert caught.value.kind.slug == "unknown-pool"
+
+
+def taken(relay: Relay, period: str) -> int:
+    """Return the status of a report of a period at a relay."""
+    body = SealedReport(LAYOUT._replace(period=period), rows(1)[0]).encode()
+    environ = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(body))}
+    return relay.endpoint.respond(environ | {"wsgi.input": BytesIO(body), "REMOTE_ADDR": "127.0.0.1"})[0]
+
+
+def test_wrong_clocks_of_devices_are_refused_and_counted(tmp_path: Path, collector: FakeCollector) -> None:
+    clock = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    with Relay(config(tmp_path, collector.url, now=lambda: clock)) as relay:
+        relay.pools.refresh()
+        today = clock.toordinal()
+        statuses = {days: taken(relay, pool_period("day", today + days)) for days in (-900, -17, -15, 0, 1, 900)}
+        assert statuses == {-900: 422, -17: 422, -15: 202, 0: 202, 1: 404, 900: 404}
+        counts = relay.numbers.text([]).decode()
+        assert 'dither_relay_refused_total{reason="pool-closed"} 2.0' in counts
+        assert 'dither_relay_refused_total{reason="unknown-pool"} 2.0' in counts

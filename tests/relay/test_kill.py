@@ -1,7 +1,8 @@
-"""Kill -9 at every step of a round: an acknowledged report arrives once."""
+"""Kill -9 at every step of a round, and amid arrivals: an acknowledged report arrives once."""
 
 import os
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from forkserver import run
 from relay.fake_collector import collecting
-from relay.relaying import POOLS, rows
+from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, stored, until_ready
 
 STEPS = [
     f"{when} {step} {turn}"
@@ -84,3 +85,38 @@ def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
         result = run("-c", _WORK, str(tmp_path), collector.url, *STEPS, check=True, env=path)
         assert result.stdout.splitlines() == [f"{point} -9 7" for point in STEPS], result.stderr
         assert collector.rows() == Counter(row for number in range(len(STEPS)) for row in rows(32, number))
+
+
+def test_reports_acknowledged_before_a_kill_are_forwarded_once(tmp_path: Path) -> None:
+    acknowledged: list[bytes] = []
+    enough = threading.Event()
+    some = rows(6000)
+    with collecting(POOLS) as collector:
+        with running(tmp_path, collector.url) as (url, process):
+            until_ready(url)
+
+            def device(first: int) -> None:
+                for row in some[first : first + 1000]:
+                    try:
+                        if send(url, row) == 202:
+                            acknowledged.append(row)
+                    except OSError:
+                        return
+                    if len(acknowledged) > 200:
+                        enough.set()
+
+            devices = [threading.Thread(target=device, args=(first,)) for first in range(0, 6000, 1000)]
+            for one in devices:
+                one.start()
+            assert enough.wait(PATIENCE)
+            process.kill()
+            for one in devices:
+                one.join(PATIENCE)
+        with stored(tmp_path) as store:
+            hold(store, acknowledged[:100])  # devices whose answer was lost
+            one_round = rounds(store, collector.url)
+            one_round.freeze()
+            assert one_round.post({}).is_over
+    counted = collector.rows()
+    assert set(counted.values()) == {1}
+    assert set(acknowledged) <= counted.keys() <= set(some)

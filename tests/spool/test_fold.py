@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.store import Refusal, Store
+from dither_server.store import Refusal, Store, StoreError
 from dither_server.store.folds import FoldSums
 from dither_shared import ParameterError
 from dither_spool.blobs import Folder, SpoolError, blob_store_at
@@ -89,6 +89,25 @@ def test_files_that_are_no_segments_are_left_alone(counts: Store, blobs: Folder)
     assert blobs.names("segments") == ["README"]
 
 
+def test_a_second_fold_is_refused_until_the_first_has_ended(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    sent = some(100, 11)
+    deliver(blobs, sent, 11)
+    refused: set[FoldStep] = set()
+
+    def try_another(step: FoldStep) -> None:
+        if step in refused:
+            return
+        with closing(opened(url_of(tmp_path))) as store, pytest.raises(StoreError, match="another fold is under way"):
+            list(folding(store, blobs).fold(0.01))
+        refused.add(step)
+
+    (report,) = folded(folding(counts, blobs, after=try_another))
+    assert {FoldStep.LISTED, FoldStep.ADDED, FoldStep.DELETED} <= refused
+    (again,) = folded(folding(counts, blobs))
+    assert (report.sums.batches, again.sums.batches) == (100, 0)
+    assert_same(counts, tmp_path, sent)
+
+
 def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     """Another fold resumes the run, ends it, and folds what was spooled later."""
     sent, later = some(100, 12), some(50, 13)
@@ -157,6 +176,16 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, blobs: Folder, t
     assert len(days) == 8
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
+
+
+def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(counts: Store, blobs: Folder) -> None:
+    """They are as old as the fold that counted them, not as the day on which the collector believes that they came."""
+    late = [Delivery(upload(THEME, b"\x00"), (NOW - timedelta(days=60)).date())]
+    for days in (*range(-56, 0, 7), 0, 1):
+        when = NOW + timedelta(days=days)
+        put(blobs, late if days >= 0 else [Delivery(upload(THEME, b"\x00"), when.date())])
+        folded(folding(counts, blobs, now=lambda when=when: when))
+    assert counts.tally(THEME).total == 8 + 1
 
 
 def test_unknown_version_stops_the_fold_before_it_begins(blobs: Folder, tmp_path: Path) -> None:

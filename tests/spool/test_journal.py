@@ -123,6 +123,13 @@ def test_a_journal_becomes_a_segment_of_its_name(tmp_path: Path) -> None:
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
+def test_empty_journal_makes_no_segment(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    assert journal.seal(place) == 0
+    assert place.names("segments") == []
+    assert place.names("open") == ["lock"]
+
+
 def test_search_for_abandoned_journals_skips_one_that_is_closed_during_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

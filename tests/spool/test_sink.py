@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,11 +11,14 @@ import pytest
 from dither_server.prometheus import Prometheus
 from dither_server.store import Refusal, StoreError
 from dither_spool.blobs import Folder, SpoolError
+from dither_spool.fold import Folding
 from dither_spool.layout import Backlog, SpoolLayout, claim
 from dither_spool.records import number_of
 from dither_spool.sink import DatabaseLink, SpoolSink, spool_gauges
 from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, upload
-from spool.spooling import Database, ids_in, in_place
+from server.database import url_of
+from spool.spooling import HORIZON, Database, ids_in, in_place, opened
+from torture.trouble import can_fill, small_disk
 
 PATIENCE = 60.0
 SHARD = b"s" * 16
@@ -265,6 +268,34 @@ def test_upload_is_refused_if_a_fold_would_have_no_room(tmp_path: Path) -> None:
                     spool.commit([upload()], TODAY, SHARD)
     (tmp_path / "segments" / f"{'a' * 32}.segment").unlink()
     assert len(in_place(Folder(tmp_path))) == 2
+
+
+def filled(spool: SpoolSink) -> int:
+    """Append batches until the spool is full; return how many were taken."""
+    taken = 0
+    with suppress(SpoolError):
+        while True:
+            taken += len(spool.commit([upload(rows=b"\x00") for _ in range(400)], TODAY, SHARD))
+    with pytest.raises(SpoolError, match="spool: full, "):
+        spool.commit([upload(rows=b"\x00")], TODAY, SHARD)
+    return taken
+
+
+@pytest.mark.slow  # fills a disk of 40 MB; room and refusals are tested beside
+@pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
+def test_fold_frees_a_disk_that_holds_only_the_spool(tmp_path: Path) -> None:
+    """Nothing is deleted by hand, and every taken batch is counted."""
+    with small_disk(tmp_path / "small", 8_000) as disk, closing(opened(url_of(tmp_path))) as counts:
+        spool = made(disk, 200_000)
+        taken = 0
+        with closing(spool):
+            for beats in (0, 2):
+                wait_for_beats(spool, beats)
+                taken += (more := filled(spool))
+                assert more > 20_000
+                list(Folding(counts, spool.layout.blobs, HORIZON).fold(PATIENCE))
+        list(Folding(counts, spool.layout.blobs, HORIZON).fold(PATIENCE))
+        assert counts.tally(THEME).total == taken
 
 
 def test_failed_seal_is_reported_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

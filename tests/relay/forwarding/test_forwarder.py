@@ -138,6 +138,19 @@ def test_rejected_body_waits_for_another_day(tmp_path: Path) -> None:
         assert collector.rows() == Counter(rows(9))
 
 
+def test_old_reports_that_can_leave_at_this_hour_are_not_dropped(tmp_path: Path) -> None:
+    """A batch was frozen before the collector was gone for long; another one has enough reports since today."""
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        old = clock.wall.date() - timedelta(days=90)
+        hold(store, rows(9), day=old)
+        store.freeze(old, lambda _: 100, None)
+        hold(store, rows(4, 1), day=old)
+        hold_today(store, rows(5, 2))
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        assert collector.rows() == Counter(rows(9) + rows(4, 1) + rows(5, 2))
+
+
 def test_closed_forwarder_posts_no_further_body(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
@@ -146,6 +159,24 @@ def test_closed_forwarder_posts_no_further_body(tmp_path: Path) -> None:
         forwarder.beat()
         assert collector.bodies == []
         assert waiting(store) == [(0, 9, 0, 0)]
+
+
+def test_forwarder_ends_soon_although_the_collector_has_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        clock.pass_by(hours=1)
+        collector.gate.clear()
+        forwarder.start()
+        assert collector.arrived.wait(PATIENCE)
+        with monkeypatch.context() as hasty:
+            hasty.setattr("dither_relay.forwarding._PATIENCE", 0.01)
+            forwarder.close()
+        assert store.frozen()
+        collector.gate.set()
+        forwarder.close()
+        assert collector.rows() == Counter(rows(9))
 
 
 @pytest.mark.parametrize(("jump", "days"), [(-3650, 5), (-46, 1), (20, 1), (3650, 5)])

@@ -1,13 +1,15 @@
 """Connections: one request in work at a time, how a peer ends, and how the app's answers leave."""
 
 import asyncio
+import gc
 import http.client
 import socket
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from http import HTTPStatus
 from itertools import repeat
 from pathlib import Path
@@ -311,7 +313,8 @@ class Desk:
 
     def connect(self) -> tuple[Connection, Wire]:
         wire: Any = Wire()
-        wire.connection = connection = Connection(self.limiter, self, self.buffer, 1 << 16, "")
+        group = self.limiter.acquire("192.0.2.7") or ""
+        wire.connection = connection = Connection(self.limiter, self, self.buffer, 1 << 16, group)
         self.limiter.add()
         connection.connection_made(wire)
         return connection, wire
@@ -391,6 +394,32 @@ def test_a_connection_gets_one_answer_per_iteration_of_the_loop_though_each_is_r
     assert max(counts) == 2
 
 
+def test_peer_that_comes_while_the_server_stops_leaves_no_open_socket() -> None:
+    async def stop_amid_a_connection() -> None:
+        limiter = ConnectionLimiter(9, 9, PATIENCE, MEMORY, Prometheus())
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            accepting = asyncio.create_task(accept(listener, limiter, Proxies(""), lambda _: _never()))
+            await asyncio.sleep(0)
+            with socket.create_connection(listener.getsockname(), PATIENCE):
+                stopping = asyncio.Event()
+                asyncio.get_running_loop().call_soon(stopping.set)  # in the iteration that finds the peer
+                await stopping.wait()
+                accepting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await accepting
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(stop_amid_a_connection())
+        gc.collect()
+    assert caught == []
+
+
+def _never() -> Connection:
+    raise AssertionError("no connection is made")
+
+
 def test_nothing_is_read_or_begun_while_the_peer_does_not_read_its_answers() -> None:
     desk = Desk()
     connection, wire = desk.connect()
@@ -415,6 +444,7 @@ def test_nothing_is_written_to_a_peer_that_is_gone() -> None:
     assert (desk.work, wire.late) == ([], 0)
     connection.connection_lost(None)
     assert (desk.limiter.held, len(desk.limiter)) == (0, 0)
+    assert all(desk.limiter.acquire("192.0.2.7") for _ in range(100)), "its address may connect as often as before"
 
 
 def test_a_peer_that_ends_its_side_gets_the_answers_to_whole_requests() -> None:

@@ -1,5 +1,8 @@
 """Limits of connections: how many, how many per address, how long each waits, and how many bytes are held."""
 
+import asyncio
+import itertools
+
 from dither_server.prometheus import Prometheus
 from dither_serving.connection_limiter import ConnectionLimiter
 
@@ -116,3 +119,16 @@ def test_the_oldest_connection_that_holds_bytes_gives_way_when_all_hold_too_many
         limiter.remove(peer)
     assert (limiter.held, len(limiter)) == (0, 0)
     assert b'dither_connections_closed_total{reason="gave way"} 2.0' in prometheus.text()
+
+
+def test_at_the_end_peers_that_do_not_read_are_cut_when_their_time_is_over() -> None:
+    seconds = itertools.count()
+    limiter = ConnectionLimiter(2, 2, 30.0, MEMORY, Prometheus(), lambda: float(next(seconds)))
+    idle, served = Waiter(), Waiter()
+    for connection in (idle, served):
+        limiter.add()
+        limiter.start_waiting(connection)
+    limiter.stop_waiting(served)
+    asyncio.run(limiter.drain(3.0))  # of a clock that goes on by a second at each look
+    assert idle.ends == ["closed", "closed", "cut"]
+    assert (served.ends, limiter.is_ending) == ([], True)

@@ -88,3 +88,17 @@ def test_keyring_reloads_its_file_when_it_changes(path: Path) -> None:
         assert len(ring.openers(first.public.suite)) == sum(key in keys for key in (first, second))
     path.unlink()
     assert ring.known() == []
+
+
+def test_a_keyring_opens_nothing_with_a_file_that_is_damaged_until_it_is_right_again(path: Path) -> None:
+    key = drawn()
+    keep(path, key)
+    ring = KeyFile(path)
+    assert ring.known() == [key.public]
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"private", b"privte"))
+    for _ in range(2):
+        with pytest.raises(ParameterError):
+            ring.known()
+    path.write_bytes(before)
+    assert ring.known() == [key.public]
