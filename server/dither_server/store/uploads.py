@@ -71,7 +71,7 @@ class Upload:
     batch: bytes
     metric: Metric
     rows: bytes
-    stratum: int
+    stratum: int = 0
     sealing: Sealing | None = None
     begun: date | None = None
 

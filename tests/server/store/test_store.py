@@ -174,6 +174,11 @@ def test_rows_are_counted_in_the_stratum_of_their_batch_and_stay_there_when_the_
         assert store.reports_by_day(LAYOUT, (1, 5)) == {ago(1): 44, TODAY: 104}
 
 
+def test_upload_that_names_no_stratum_is_in_the_only_one(store: Store) -> None:
+    store.commit([Upload(bytes(16), THEME, rows_of(THEME, 3))], TODAY, SHARD)
+    assert store.history(THEME).strata() == {0: 3}
+
+
 def test_disabled_version_is_refused_from_the_next_commit_on(store: Store, tmp_path: Path) -> None:
     before, after, other = upload(), upload(), upload(MOBILE, b"\x00")
     assert store.commit([before], TODAY, SHARD) == [COUNTED]
