@@ -169,6 +169,13 @@ def test_failure_to_store_attempts_is_logged_and_adds_no_retries(
     assert last_result(make(folder, mode=None)) == ("202: accepted", 0)
 
 
+@pytest.mark.usefixtures("remembered")
+def test_forget_deletes_the_attempts(make: Make, folder: Path) -> None:
+    make(folder).forget()
+    assert not (folder / "delivery").exists()
+    assert make(folder, mode=None).status().last_attempt is None
+
+
 def test_the_delivery_file_is_bounded() -> None:
     state = dither.MemoryState()
     attempts = Attempts(state, Diagnostics(), "https://example.org/" + "x" * 100_000)
