@@ -88,7 +88,9 @@ mutants: .venv/installed
 	@touch $@
 
 # The tests of client/js take npm's packages where npm is on the PATH.
-NPM := timeout 300 npm install --prefix client/js --no-audit --no-fund --ignore-scripts --loglevel=error
+# Without a network npm gives up after some forty seconds; by default it would take minutes.
+NPM := timeout 240 npm install --prefix client/js --no-audit --no-fund --ignore-scripts --loglevel=error \
+  --fetch-timeout=20000 --fetch-retries=1
 NO_NPM := npm could not install the packages of client/js; the tests that use them say so and are skipped
 
 .venv/installed: .venv/demo client/js/package.json
