@@ -122,7 +122,7 @@ class Uploader:
         flushes = self._flushes
         again = self._journal.compact(courteous=True)
         if again and not self.flushing and (left := self._looks_at - time.monotonic()) > 0:
-            return min(again, left)  # the program is recording, and a look at 10,000 reports would hold it up
+            return min(again, left)  # the program is recording, and going through 10,000 reports would delay it
         self._looks_at = 0.0
         try:
             entry, wait = self._next()

@@ -65,7 +65,7 @@ TEXTS = {
     "fact.kept": "Kept on this device",
     "fact.strata": "Sent in the clear, not changed at random",
     "fact.seal": "Sealed for",
-    "fact.odds": "What a report tells",
+    "fact.odds": "What a report reveals",
     "fact.cost": "Privacy loss",
     "fact.mixed": "Mixed by the relay",
     "fact.mechanism": "Mechanism",

@@ -92,7 +92,7 @@ def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> N
     words = dict(compiled_metric["words"])
     assert [*words] == [
         *("Why", "Read by", "About", "Until", "How often", "Answers", "Sent in the clear, not changed at random"),
-        *("What a report tells", "Privacy loss"),
+        *("What a report reveals", "Privacy loss"),
     ]
     assert words["Why"] == metric.why
     assert words["Until"] == compiled_metric["expires"]
