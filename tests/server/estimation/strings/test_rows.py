@@ -1,5 +1,7 @@
 """The shares of buckets are unbiased with the stated variance, and Σ f² follows from them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,26 @@ def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
     assert np.abs(np.mean([rows.share for rows in surveys], axis=0) - truth).max() < 6 * np.sqrt(variance.max() / 150)
     # The mean of 128 ratios, each of a variance of 150 draws, has a standard deviation of 0.0103.
     assert abs(float((seen / variance).mean()) - 1) < 0.06
+
+
+def test_reports_of_one_device_share_the_variance_of_their_permanent_point() -> None:
+    """The variance of the mean of two reports, enumerated over the permanent point and what each report makes of it."""
+    share, (high, low), (kept, other) = 0.3, (0.75, 0.25), (0.9, 0.2)  # P[permanent | bucket]; P[report | permanent]
+    p, q = (other + (kept - other) * chance for chance in (high, low))
+    permanent = low + (high - low) * share
+    means, chances = [], []
+    for point, one, two in product((0, 1), repeat=3):
+        chance = permanent if point else 1 - permanent
+        for supports in (one, two):
+            reported = kept if point else other
+            chance *= reported if supports else 1 - reported
+        means.append(((one + two) / 2 - q) / (p - q))
+        chances.append(chance)
+    mean = np.average(means, weights=chances)
+    assert mean == pytest.approx(share)
+    rows = Rows(np.array([[share]]), np.array([2]), p, q, repeats=2.0, shared=(high, low))
+    spread = np.average((np.array(means) - mean) ** 2, weights=chances)
+    assert rows.variance(np.array([[share]]))[0, 0] == pytest.approx(spread)
 
 
 def test_concentration_estimate_is_the_sum_of_squared_shares() -> None:
