@@ -120,7 +120,7 @@ ROOMS: dict[str, Room] = {
         ),
         (
             *_tests("server/estimation/numeric", "cuts", "tabulated", "likelihood", "dithered", "estimate"),
-            *_tests("server/estimation", "decoders/test_support", "planning", "estimate", "repeats"),
+            *_tests("server/estimation", "fit", "planning", "decoders/test_support", "estimate", "repeats"),
             *_tests("server/estimation", "strings/test_discovery", "numeric/test_mean", "decoders/test_rappor"),
         ),
     ),

@@ -1,5 +1,7 @@
 """Shares below any place, between the points of the grid too, and quantiles from their intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ CUTS = Cuts.between(
     np.array([0.06, 0.08, 0.1]),
     np.array([0.1, 0.4, 0.3]),
     np.array([0.3, 0.9, 0.7]),
+    repeated=0.002,
 )
 CURVE = np.array([0.2, 0.3, 0.1, 0.4])
 
@@ -36,9 +39,13 @@ def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_ro
     found = CUTS.below(1.25, CURVE)
     assert found.frequency == pytest.approx(0.25 * 0.2 + 0.75 * 0.6)
     assert found.noise_error == pytest.approx(np.hypot(0.25 * 0.03, 0.75 * 0.04))
-    assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.06, 0.75 * 0.08))
+    variance = (0.25 * 0.06) ** 2 + (0.75 * 0.08) ** 2 + 2 * 0.25 * 0.75 * 0.002 * 0.5 * 0.5  # the share is 1/2
+    assert found.standard_error == pytest.approx(variance**0.5)
     assert (found.low, found.high) == (0.1, 0.7)
     assert found.consistent == pytest.approx(0.2 + 0.75 * 0.3)
+    for outside in (-0.3, 1.2):  # nobody's share or everyone's, of which repeated reports do not vary
+        moved = replace(CUTS, frequency=np.full(5, outside)).below(1.25, CURVE)
+        assert moved.standard_error == pytest.approx(np.hypot(0.25 * 0.06, 0.75 * 0.08))
 
 
 def test_cuts_are_defined_on_the_whole_grid_and_nowhere_else() -> None:

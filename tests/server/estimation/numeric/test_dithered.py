@@ -16,6 +16,7 @@ from dither_server.estimation.numeric.dithered import (
     upper_bounds,
     widths_of,
 )
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
@@ -74,16 +75,44 @@ def test_shares_below_points_are_unbiased(phases: int, steps: int) -> None:
 
 
 def test_errors_of_a_share_are_those_of_its_one_phase() -> None:
+    """And those of people who report D times: a third of their further reports are in the phase."""
     law = small_law(3, 2)
-    tally = Tally(np.array([50, 70, 90]), np.array([[20, 20, 10], [20, 30, 20], [40, 30, 20]]))
-    cuts = law.cuts(tally, 0.95)
+    reports, counts = np.array([50, 70, 90]), np.array([[20, 20, 10], [20, 30, 20], [40, 30, 20]])
     q, gap = float(law.q), law.gap
     share = (50 / 70 - 2 * q) / gap  # cut 5 is in phase 1, and below it are cells 0 and 1
     chance = 2 * q + gap * share
-    error = np.sqrt(chance * (1 - chance) / 70) / gap
-    assert cuts.frequency[5] == pytest.approx(share)
-    assert cuts.standard_error[5] == pytest.approx(error)
-    assert cuts.noise_error[5] == pytest.approx(np.sqrt(error**2 - share * (1 - share) / 210))
+    for repeats in (Repeats(), Repeats((70, 70, 70))):
+        cuts, again = law.cuts(Tally(reports, counts, repeats), 0.95), repeats.effect - 1
+        error = np.sqrt((chance * (1 - chance) / gap**2 + again / 3 * share * (1 - share)) / 70)
+        assert cuts.frequency[5] == pytest.approx(share)
+        assert cuts.standard_error[5] == pytest.approx(error)
+        assert cuts.noise_error[5] == pytest.approx(np.sqrt(error**2 - repeats.effect * share * (1 - share) / 210))
+        assert cuts.repeated == pytest.approx(again / 210)
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_variance_of_a_cut_includes_what_reports_of_a_device_share(lasting: bool) -> None:
+    """By enumeration, for uniform answers and D = 3: they share the permanent cell and phase, or only the answer."""
+    first, stay, leave = small_law(3, 2), Fraction(2, 3), Fraction(1, 6)
+    p = stay * first.p + (1 - stay) * first.q
+    law = Dithered(3, 2, p, (1 - p) / 2, first) if lasting else first
+    cells, phases = law.cells_of_cuts
+    shares, variances = np.arange(1, law.points) / law.points, []
+    for below, phase in zip(cells.tolist(), phases.tolist(), strict=True):
+        laws = [cell_chances(first, point, phase) for point in range(law.points)]
+        kept = [(Fraction(1, law.points), sum(chances[:below], Fraction())) for chances in laws]
+        if lasting:
+            stated = [sum((stay if one == cell else leave for one in range(below)), Fraction()) for cell in range(3)]
+            kept = [(sum(chances[cell] for chances in laws) / law.points, stated[cell]) for cell in range(3)]
+        mean, square = (sum((weight * chance**power for weight, chance in kept), Fraction()) for power in (1, 2))
+        variances.append((mean * (1 - mean), 2 * (square - mean**2)))
+    once, again = np.array(variances, dtype=np.float64).T / law.gap**2
+    pooling = law.pooling(cells.astype(np.float64), 3.0)
+    for width in (1, 3):
+        found = once + again * (1 if lasting else width / 3)
+        assert pooling.variance(shares, width) == pytest.approx(found)
+        assert pooling.effect(shares, np.array(width)) == pytest.approx(found / once)
+        assert pooling.opposite().variance(1 - shares[::-1], width)[::-1] == pytest.approx(found)
 
 
 @each
@@ -195,6 +224,13 @@ def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
     once, again = (pooled_bounds(seen, trials, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
     assert (again[0] < once[0]).all()
     assert (again[1] > once[1]).all()
+    pair = law._replace(repeats=10.0, each=0.25)
+    share, of_two = np.array([(1900 / 6000 - BASE) / GAP]), np.array(2)
+    effect = pair.effect(share, of_two)[:1]
+    for _ in range(2):  # the effect is that at the estimate or, if it is larger, that at the bound
+        exact = upper_bounds(1900 / effect, 6000 / effect, poisson_binomial_level(0.025))
+        effect = np.maximum(effect, pair.effect((exact - BASE) / GAP, of_two)[:1])
+    assert pooled_bounds(seen, trials, pair, (2,), 0.05)[1][0] == pytest.approx((exact.item() - BASE) / GAP)
     low, high = pooled_bounds(0 * seen, 0 * trials, law._replace(repeats=10.0), (1, 2, 4), 0.05)
     assert (low == 0).all()
     assert (high == 1).all()
