@@ -65,8 +65,7 @@ def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
     """
     order = np.argsort(-score, kind="stable")
     passes = absent * scipy.special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
-    last = np.flatnonzero(passes)
-    passed = order[: last[-1] + 1] if len(last) else order[:0]
+    passed = order[: np.flatnonzero(passes).max(initial=-1) + 1]
     return np.sort(passed[score[passed] > 0])
 
 

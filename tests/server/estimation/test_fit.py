@@ -36,11 +36,14 @@ def test_estimated_share_of_absent_candidates_is_not_too_low() -> None:
 
 
 def test_share_of_absent_candidates_is_estimated_where_it_stops_falling_or_at_half_if_scores_vary_little() -> None:
-    """Of 101 p-values 41 exceed 0.5, 21 exceed 0.55 and 19 exceed 0.6: (19 + 1)/40 is more than (21 + 1)/45."""
-    p = np.concatenate([np.full(60, 0.01), np.full(20, 0.52), 0.55 + 0.45 * (np.arange(20) + 0.5) / 20])
-    score = np.append(-special.ndtri(p), -np.inf)
+    """Of 101 p-values 41 exceed 0.5, 21 exceed 0.55 and 20 exceed 0.6: (20 + 1)/40 is more than (21 + 1)/45."""
+    p = np.repeat([0.01, 0.52, 0.57, 0.94, 1], [60, 20, 1, 19, 1])
+    score = -special.ndtri(p)
     assert absent_share(score) == pytest.approx(22 / (101 * 0.45))
     assert absent_share(np.where(score < 0, score / 2, score)) == pytest.approx(42 / (101 * 0.5))
+    assert absent_share(np.full(9, -3.0)) == 1
+    falling = 1 - ((np.arange(1000) + 0.5) / 1000) ** (2 / 3)  # up to the last boundary, which 11 exceed
+    assert absent_share(-special.ndtri(falling)) == pytest.approx(12 / (1000 * 0.05))
 
 
 @pytest.mark.parametrize("tail", [0.025, 0.5])
@@ -70,7 +73,10 @@ def test_slab_is_learnt_from_the_scores() -> None:
     for score in (3.0, 5.0, 7.0):
         law = np.cumsum(np.exp(-((theta - score) ** 2) / 2) / theta)
         exact = theta[np.searchsorted(law, law[-1] / 2)]
-        found = [*Slab(weight).medians(np.array([score])), *Slab(weight).medians_of(np.full(2, score), [1.0, 0.6])]
+        found = [
+            *Slab(weight).medians(np.array([score])),
+            *Slab(weight).medians_of(np.full(2, score), np.array([1, 0.6])),
+        ]
         assert found == pytest.approx([exact] * 3, abs=0.01)  # the same in units of any error
 
 
@@ -96,4 +102,4 @@ def test_interval_of_a_found_candidate_of_a_long_list_allows_for_its_selection(c
     assert fit.low[1] == pytest.approx(max(selected, 0) if candidates > 50 else fit.low[0])
     assert fit.high == pytest.approx(0.1 - special.ndtri(0.05) * 0.02)
     assert np.flatnonzero(fit.found).tolist() == [1]
-    assert (fit.unlisted, fit.unlisted_error) == (pytest.approx(0.3), 0.04)
+    assert (fit.unlisted, fit.unlisted_error) == pytest.approx((0.3, 0.04))

@@ -21,7 +21,7 @@ CURVE = np.array([0.2, 0.3, 0.1, 0.4])
 
 
 def test_cuts_at_both_ends_of_the_grid_are_known_exactly() -> None:
-    assert CUTS.points == 4
+    assert (CUTS.points, TEN.repeated) == (4, 0)
     for column, end in ((CUTS.frequency, 1), (CUTS.standard_error, 0), (CUTS.low, 1), (CUTS.high, 1)):
         assert (column[0], column[-1]) == (0, end)
 
@@ -32,7 +32,9 @@ def test_interval_at_a_grid_point_spans_the_shares_below_it_and_up_to_it() -> No
 
 
 def test_half_a_step_above_a_point_the_next_cut_is_the_estimate() -> None:
-    assert CUTS.below(1.5, CURVE) == pytest.approx((0.6, 0.04, 0.08, 0.1, 0.7, 0.5))
+    for next_one in (0.5, np.nan):
+        cuts = replace(CUTS, frequency=np.array([0, 0.2, 0.6, next_one, 1]))
+        assert cuts.below(1.5, CURVE) == pytest.approx((0.6, 0.04, 0.08, 0.1, 0.7, 0.5))
 
 
 def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_rounded() -> None:
@@ -51,6 +53,7 @@ def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_ro
 def test_cuts_are_defined_on_the_whole_grid_and_nowhere_else() -> None:
     assert (CUTS.below(0, CURVE).low, CUTS.below(0, CURVE).high) == (0, 0.3)
     assert (CUTS.below(3, CURVE).low, CUTS.below(3, CURVE).high) == (0.3, 1)
+    assert CUTS.below(3, np.array([0.5, 0.5 + 3e-16, 0, 0])).consistent == 1  # whatever is rounded
     for place in (-0.1, 3.1, float("nan")):
         with pytest.raises(ParameterError, match="from 0 to 3"):
             CUTS.below(place, CURVE)

@@ -88,6 +88,14 @@ def test_errors_of_a_share_are_those_of_its_one_phase() -> None:
         assert cuts.standard_error[5] == pytest.approx(error)
         assert cuts.noise_error[5] == pytest.approx(np.sqrt(error**2 - repeats.effect * share * (1 - share) / 210))
         assert cuts.repeated == pytest.approx(again / 210)
+    for below, end in ((0, 0.0), (70, 1.0)):  # a share outside has the error of 0 or 1
+        counts[1] = below, 0, 70 - below
+        chance = 2 * q + gap * end
+        found = law.cuts(Tally(reports, counts), 0.95).standard_error[5]
+        assert found == pytest.approx(np.sqrt(chance * (1 - chance) / 70) / gap)
+    assert law.permanent_variance(Tally(reports, counts)) == 0
+    few, many = np.array([5, 195]), Repeats((2,) * 100)  # of a hundred reports of a person nearly all are in one phase
+    assert (small_law(2, 1).cuts(Tally(few, np.array([[3, 2], [97, 98]]), many), 0.95).noise_error >= 0).all()
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -103,7 +111,7 @@ def test_variance_of_a_cut_includes_what_reports_of_a_device_share(lasting: bool
         kept = [(Fraction(1, law.points), sum(chances[:below], Fraction())) for chances in laws]
         if lasting:
             stated = [sum((stay if one == cell else leave for one in range(below)), Fraction()) for cell in range(3)]
-            kept = [(sum(chances[cell] for chances in laws) / law.points, stated[cell]) for cell in range(3)]
+            kept = [(sum((one[cell] for one in laws), Fraction()) / law.points, stated[cell]) for cell in range(3)]
         mean, square = (sum((weight * chance**power for weight, chance in kept), Fraction()) for power in (1, 2))
         variances.append((mean * (1 - mean), 2 * (square - mean**2)))
     once, again = np.array(variances, dtype=np.float64).T / law.gap**2
@@ -134,7 +142,14 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
 
 @pytest.mark.parametrize(
     ("phases", "steps", "p", "q"),
-    [(0, 1, "3/4", "1/4"), (1, 0, "3/4", "1/4"), (2, 1, "1/4", "3/4"), (2, 2, "3/4", "1/4"), (2, 1, "1", "0")],
+    [
+        (0, 1, "3/4", "1/4"),
+        (1, 0, "3/4", "1/4"),
+        (2, 1, "1/4", "3/4"),
+        (2, 2, "3/4", "1/4"),
+        (2, 1, "1", "0"),
+        (2, 1, "1/2", "1/2"),
+    ],
 )
 def test_dithered_law_of_impossible_numbers_is_refused(phases: int, steps: int, p: str, q: str) -> None:
     with pytest.raises(ParameterError):
@@ -165,32 +180,37 @@ def test_pooled_bounds_cover_as_often_as_stated() -> None:
     assert np.max(missed) > 0.03  # the bounds are not trivial
 
 
-def test_pooled_bound_is_that_of_the_tightest_window() -> None:
+@pytest.mark.parametrize("repeats", [1.0, 5.0])
+def test_pooled_bound_is_that_of_the_tightest_window(repeats: float) -> None:
     rng = np.random.default_rng(2)
     trials = rng.integers(50, 400, 40)
     base = np.repeat([BASE / 2, BASE], 20)
     shares = np.sort(rng.beta(0.5, 0.5, 40))
     seen = rng.binomial(trials, base + GAP * shares)
-    low, high = pooled_bounds(seen, trials, alone(base), WIDTHS, 0.05)
-    assert high == pytest.approx([tightest(seen, trials, base, cut) for cut in range(40)], abs=0.003)
+    low, high = pooled_bounds(seen, trials, alone(base)._replace(repeats=repeats, each=1 / 32), WIDTHS, 0.05)
+    assert high == pytest.approx([tightest(seen, trials, base, cut, repeats) for cut in range(40)], abs=0.003)
     opposite = 1 - GAP - base[::-1]
     failed = (trials - seen)[::-1]
-    from_above = [1 - tightest(failed, trials[::-1], opposite, cut) for cut in range(40)]
+    from_above = [1 - tightest(failed, trials[::-1], opposite, cut, repeats) for cut in range(40)]
     assert low == pytest.approx(from_above[::-1], abs=0.003)
+    everyone = [pooled_bounds(all_ * trials, trials, alone(base), WIDTHS, 0.05) for all_ in (0, 1)]
+    assert [(low.max(), high.max()) for low, high in everyone] == [(0, pytest.approx(0, abs=0.1)), (1, 1)]
 
 
-def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) -> float:
+def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int, repeats: float) -> float:
+    """Return the least bound of windows, each of reports over their effect: the larger of two, as is stated."""
     bounds = []
     for width in WIDTHS:
         window = slice(cut, cut + width)
-        trials = asked[window].sum()
-        bound = upper_bounds(
-            np.array([float(seen[window].sum())]),
-            np.array([float(trials)]),
-            poisson_binomial_level(0.025 / len(WIDTHS)),
-        )
-        bounds.append((bound.item() - (asked * base)[window].sum() / trials) / GAP)
-    return float(min(max(min(bounds), 0.0), 1.0))
+        trials, successes = float(asked[window].sum()), float(seen[window].sum())
+        law = alone(np.array([(asked * base)[window].sum() / trials]))._replace(repeats=repeats, each=1 / 32)
+        bound, effect = (successes / trials - law.base) / GAP, np.ones(1)
+        for _ in range(2):
+            effect = np.maximum(effect, law.effect(bound, np.array([width])))
+            exact = upper_bounds(successes / effect, trials / effect, poisson_binomial_level(0.025 / len(WIDTHS)))
+            bound = (exact - law.base) / GAP
+        bounds.append(bound.item())
+    return min(max(min(bounds), 0.0), 1.0)
 
 
 def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases() -> None:
@@ -224,13 +244,6 @@ def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
     once, again = (pooled_bounds(seen, trials, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
     assert (again[0] < once[0]).all()
     assert (again[1] > once[1]).all()
-    pair = law._replace(repeats=10.0, each=0.25)
-    share, of_two = np.array([(1900 / 6000 - BASE) / GAP]), np.array(2)
-    effect = pair.effect(share, of_two)[:1]
-    for _ in range(2):  # the effect is that at the estimate or, if it is larger, that at the bound
-        exact = upper_bounds(1900 / effect, 6000 / effect, poisson_binomial_level(0.025))
-        effect = np.maximum(effect, pair.effect((exact - BASE) / GAP, of_two)[:1])
-    assert pooled_bounds(seen, trials, pair, (2,), 0.05)[1][0] == pytest.approx((exact.item() - BASE) / GAP)
     low, high = pooled_bounds(0 * seen, 0 * trials, law._replace(repeats=10.0), (1, 2, 4), 0.05)
     assert (low == 0).all()
     assert (high == 1).all()
@@ -248,7 +261,7 @@ def test_pooled_bound_is_where_so_few_successes_have_the_stated_chance(trials: i
 
 
 def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
-    trials = np.array([40.0, 1000.0, 1e6])
+    trials = np.array([1.0, 40.0, 1000.0, 1e6])
     successes = np.floor(trials * 0.3)
     exact = upper_bounds(successes, trials, 0.005)
     assert approximate_upper_bounds(successes, trials, 0.005) - successes / trials == pytest.approx(

@@ -43,6 +43,7 @@ def test_mean_of_people_who_report_again_adds_what_their_reports_share() -> None
     n, permanent = tally.total, law.permanent_variance(tally)
     assert permanent == pytest.approx(kept.variance(3 / 4))  # three in four are in a cell at an end
     shared = once.standard_error**2 - law.noise_variance(tally) / n + permanent / n
+    assert once.noise_error**2 == pytest.approx((law.noise_variance(tally) + 1 / 64) / n)
     assert (once.shared, thrice.shared) == pytest.approx((shared, 3 * shared))
     assert thrice.standard_error**2 == pytest.approx(once.standard_error**2 + 2 * shared)
     assert thrice.noise_error**2 == pytest.approx(once.noise_error**2 + 2 * permanent / n)
@@ -55,15 +56,21 @@ def test_mean_of_few_reports_that_agree_has_the_interval_of_answers_at_the_ends(
     kept = Dithered(1, 2, Fraction(4, 5), Fraction(1, 10))
     law, again = replace(small_law(1, 2), permanent=kept), repeats.effect - 1
     widest = Law(law.worst_variance + again * kept.variance(0.0), 0.0, 1 + again)
-    enough = math.ceil(10 * repeats.effect / law.worst_variance)
+    enough, means = math.ceil(10 * repeats.effect / law.worst_variance), []
     for reports in (enough - 1, enough):
         mean = mean_of(law, Tally(np.array([reports]), np.array([[0, reports, 0]]), repeats))
         assert mean.few == math.isnan(mean.noise_high) == (reports < enough)
         low, high = score_interval(widest, np.array([0.5]), np.array([reports]), 0.05)
         assert ((mean.low, mean.high) == pytest.approx((low.item(), high.item()))) == mean.few
-    few = [mean_of(law, Tally(np.array([3]), np.array([[0, 3, 0]]), repeats))] * 2
-    assert combined(few).few
-    assert not combined([*few, mean]).few
+        means.append(mean)
+    few, many = means
+    both, reports = combined([few, few]), 2 * few.reports
+    low, high = score_interval(
+        Law(few.noise_error**2 * few.reports, 0.0, 1.0), np.array([0.5]), np.array([reports]), 0.05
+    )
+    assert (both.low, both.high) == pytest.approx((low.item(), high.item()))
+    assert both.few
+    assert not combined([few, many]).few
 
 
 def test_errors_estimated_from_one_person_are_taken_as_from_two() -> None:

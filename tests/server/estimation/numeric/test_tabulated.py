@@ -84,6 +84,7 @@ def test_a_finer_grid_costs_more_and_the_usual_one_some_milliseconds() -> None:
     assert costs[-1] > 100_000  # two seconds
     wide = law_of(DitheredResponse.calibrate(None, 1.0, steps=20, resolution=256)).cost
     assert wide > 5 * costs[1]
+    assert Tabulated(np.zeros((1 << 10, 1 << 12)), np.zeros(1 << 12)).cost == pytest.approx(2**32 / 10_000, rel=1e-3)
 
 
 def decaying(points: int, decay: float) -> np.ndarray:
