@@ -76,6 +76,7 @@ def test_slab_is_learnt_from_the_scores() -> None:
         assert Slab(weight).medians(np.array([score])) == pytest.approx(exact, abs=0.01)
         of_any_error = Slab(weight).medians_of(np.full(2, score), np.array([1, 0.6]))
         assert of_any_error == pytest.approx([exact, exact], abs=0.01)
+    assert Slab(weight).medians(np.array([8.0])) == Slab(weight).medians_of(np.array([8.0])) == 8
 
 
 def test_slab_has_the_mean_and_variance_of_the_logarithms_of_what_is_held() -> None:
