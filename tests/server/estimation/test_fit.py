@@ -36,11 +36,11 @@ def test_estimated_share_of_absent_candidates_is_not_too_low() -> None:
 
 
 def test_share_of_absent_candidates_is_estimated_where_it_stops_falling_or_at_half_if_scores_vary_little() -> None:
-    """Of 101 p-values 41 exceed 0.5, 21 exceed 0.55 and 20 exceed 0.6: (20 + 1)/40 is more than (21 + 1)/45."""
-    p = np.repeat([0.01, 0.52, 0.57, 0.94, 1], [60, 20, 1, 19, 1])
+    """Of 161 p-values 41 exceed 0.5, 21 exceed 0.55 and 20 exceed 0.6: (20 + 1)/40 is more than (21 + 1)/45."""
+    p = np.repeat([0.01, 0.5, 0.52, 0.57, 0.94, 1], [60, 60, 20, 1, 19, 1])
     score = -special.ndtri(p)
-    assert absent_share(score) == pytest.approx(22 / (101 * 0.45))
-    assert absent_share(np.where(score < 0, score / 2, score)) == pytest.approx(42 / (101 * 0.5))
+    assert absent_share(score) == pytest.approx(22 / (161 * 0.45))
+    assert absent_share(np.where(score < 0, score / 2, score)) == pytest.approx(42 / (161 * 0.5))
     assert absent_share(np.full(9, -3.0)) == 1
     falling = 1 - ((np.arange(1000) + 0.5) / 1000) ** (2 / 3)  # up to the last boundary, which 11 exceed
     assert absent_share(-special.ndtri(falling)) == pytest.approx(12 / (1000 * 0.05))

@@ -236,6 +236,8 @@ def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbo
     low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), law, (1, 2), 0.05)
     assert (low[0], high[1]) == (0, 1)
     assert low[1] > 0.9
+    sure = law._replace(base=np.full(2, 0.001), gap=0.998)
+    assert pooled_bounds(np.array([0, 3920]), np.array([0, 4000]), sure, (1, 2), 0.05)[1][0] < 0.99
 
 
 def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
