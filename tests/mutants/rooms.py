@@ -113,6 +113,17 @@ ROOMS: dict[str, Room] = {
             *("strings/test_lookup", "repeats", "decoders/test_rappor"),
         ),
     ),
+    "numbers": Room(
+        (
+            f"{_SERVER}/estimation/numeric/*.py",
+            *_named(f"{_SERVER}/estimation", "transform", "fit", "confidence", "planning"),
+        ),
+        (
+            *_tests("server/estimation/numeric", "cuts", "tabulated", "likelihood", "dithered", "estimate"),
+            *_tests("server/estimation", "fit", "planning", "decoders/test_support", "estimate", "repeats"),
+            *_tests("server/estimation", "strings/test_discovery", "numeric/test_mean", "decoders/test_rappor"),
+        ),
+    ),
 }
 
 

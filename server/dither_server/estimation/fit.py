@@ -45,8 +45,7 @@ def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
         return kept
     if most == 1:
         return onto_simplex(frequency)
-    bends = np.concatenate([frequency - 1, frequency])
-    bends = np.sort(np.append(bends[bends > 0], 0.0))
+    bends = np.sort(np.concatenate([frequency - 1, frequency]))
     sums = np.array([np.clip(frequency - bend, 0, 1).sum() for bend in bends])
     return np.asarray(np.clip(frequency - np.interp(-most, -sums, bends), 0, 1))
 
@@ -65,8 +64,7 @@ def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
     """
     order = np.argsort(-score, kind="stable")
     passes = absent * scipy.special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
-    last = np.flatnonzero(passes)
-    passed = order[: last[-1] + 1] if len(last) else order[:0]
+    passed = order[: np.flatnonzero(passes).max(initial=-1) + 1]
     return np.sort(passed[score[passed] > 0])
 
 

@@ -161,6 +161,8 @@ def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> N
         away = frequency - projected
         farthest = np.maximum(np.sort(away)[::-1][:most], 0).sum()
         assert farthest <= away @ projected + 1e-9
+    assert onto_sums(np.array([0.9, 0.8, 0.9]), 0, 2) == pytest.approx([0.7, 0.6, 0.7])
+    assert onto_sums(np.array([-0.2, -0.1]), 0, most).tolist() == [0, 0]
 
 
 def test_consistent_shares_keep_the_sum_of_their_kind() -> None:

@@ -40,8 +40,7 @@ def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     The lower bound is 1 minus the upper bound for the failures.
     """
     failures = trials - successes
-    some = np.maximum(failures, 1.0)
-    return np.where(failures > 0, 1 - scipy.special.betaincinv(some, successes + 1, alpha), 1.0)
+    return np.where(failures > 0, 1 - scipy.special.betaincinv(failures, successes + 1, alpha), 1.0)
 
 
 def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
@@ -101,14 +100,10 @@ class Pooling(NamedTuple):
         """
         chance, common = self.base + self.gap * share, self.shared_base + self.shared_gap * share
         again = (self.repeats - 1) * (1.0 if self.each is None else self.each * width)
-        return np.asarray(
-            chance * (1 - chance) / self.gap**2 + again * np.maximum(common * (1 - common), 0) / self.shared_gap**2
-        )
+        return np.asarray(chance * (1 - chance) / self.gap**2 + again * common * (1 - common) / self.shared_gap**2)
 
     def effect(self, share: Floats, width: Floats) -> Floats:
         """Return the design effect of the pooled reports."""
-        if self.repeats == 1:
-            return np.ones(np.broadcast_shapes(share.shape, width.shape))
         share = np.clip(share, 0, 1)
         alone = self._replace(repeats=1.0).variance(share, width)  # 0 of no reports
         return np.asarray(self.variance(share, width) / np.where(alone > 0, alone, np.inf) + (alone == 0))
@@ -131,14 +126,14 @@ def pooled_bounds(
     """
     above = _upper(successes, trials, law, widths, alpha / 2)
     opposite = _upper((trials - successes)[::-1], trials[::-1], law.opposite(), widths, alpha / 2)
-    low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
-    return np.minimum(low, high), np.maximum(low, high)  # bounds cross only if one misses: swap them
+    below = 1 - opposite[::-1]  # bounds cross only if one misses: swap them
+    return np.clip(np.minimum(below, above), 0, 1), np.clip(np.maximum(below, above), 0, 1)
 
 
 def _upper(
     successes: Counts | Floats, trials: Counts | Floats, law: Pooling, widths: Sequence[int], alpha: float
 ) -> Floats:
-    """Return an upper bound of each share.
+    """Return an upper bound of each share, which is at least 1 without reports.
 
     The tightest window is selected by Wilson's interval, and the exact bound is computed for it alone.
     """
@@ -159,7 +154,7 @@ def _upper(
     for _ in range(_PASSES):
         bound = (upper_bounds(seen / effect, covering / effect, each) - pooled.base) / law.gap
         effect = np.maximum(effect, pooled.effect(bound, width))
-    return np.where(covering > 0, bound, 1.0)
+    return np.asarray(bound)
 
 
 _PASSES = 2
@@ -267,10 +262,11 @@ class Dithered:
             share = np.clip(frequency, 0, 1)
             law = self.pooling(np.asarray(cells, dtype=np.float64), tally.repeats.effect)
             error = np.sqrt(law.variance(share, 1) / trials)
-            repeated = (tally.repeats.effect - 1) / max(tally.total, 1)
-            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / max(tally.total, 1) + repeated), 0))
+            people = share * (1 - share) * tally.repeats.effect / max(tally.total, 1)
+            noise = np.sqrt(np.maximum(error**2 - people, 0))
         low, high = pooled_bounds(successes, trials, law, widths_of(tally.total, d), 1 - confidence)
-        return Cuts.between(frequency, noise, error, low, high, repeated if self.permanent is None else 0.0)
+        repeated = (tally.repeats.effect - 1) / max(tally.total, 1) if self.permanent is None else 0.0
+        return Cuts.between(frequency, noise, error, low, high, repeated)
 
     @property
     def cells_of_cuts(self) -> tuple[Counts, Counts]:

@@ -113,7 +113,7 @@ def estimate_number(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> 
     """
     require_confidence(confidence)
     reports = tally.total
-    again = (tally.repeats.effect - 1) * (1 / 4 + law.permanent_variance(tally)) if reports else 0.0
+    again = (tally.repeats.effect - 1) * (1 / 4 + law.permanent_variance(tally))  # may be NaN without reports
     if not informative(math.sqrt((law.worst_variance + 1 / 4 + again) / max(reports, 1)), 1 - confidence):
         tally = Tally(np.zeros_like(tally.reports), np.zeros_like(tally.counts))
     return NumericEstimate(

@@ -48,7 +48,7 @@ class Cuts:
     standard_error: Floats
     low: Floats
     high: Floats
-    repeated: float = 0.0
+    repeated: float
 
     @classmethod
     def between(
@@ -103,7 +103,7 @@ class Cuts:
             math.sqrt(variance),
             float(self.low[math.floor(place)]),
             float(self.high[math.ceil(place) + 1]),
-            float(np.clip(weights @ total[both], 0, 1)),
+            min(float(weights @ total[both]), 1.0),
         )
 
 

@@ -86,8 +86,8 @@ def of_few(mean: Mean, widest: Law, trials: float) -> Mean:
         mean,
         noise_low=math.nan,
         noise_high=math.nan,
-        low=min(mean.low, float(low[0])),
-        high=max(mean.high, float(high[0])),
+        low=min(mean.low, low.item()),
+        high=max(mean.high, high.item()),
     )
 
 
@@ -121,13 +121,11 @@ def with_intervals(
     estimate: float, variances: tuple[float, float, float], reports: int, confidence: float, people: float
 ) -> Mean:
     """Return a mean, given its variances from the noise and in all, the shared part, and the number of ``people``."""
-    ends = []
     noise, variance, shared = variances
     errors = [math.sqrt(noise), math.sqrt(variance)]
-    for error, wider in zip(errors, (1.0, float(student(confidence, people))), strict=True):
-        low, high = normal_interval(np.array([estimate]), np.array([wider * error]), confidence)
-        ends.append((float(low[0]), float(high[0])))
-    return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1], shared)
+    wider = np.array([errors[0], errors[1] * float(student(confidence, people))])
+    low, high = (ends.tolist() for ends in normal_interval(np.array([estimate]), wider, confidence))
+    return Mean(reports, confidence, estimate, errors[0], low[0], high[0], errors[1], low[1], high[1], shared)
 
 
 def _unknown(confidence: float) -> Mean:

@@ -1,7 +1,5 @@
 """RAPPOR decoding: right on average, honest about error, aware of strings that are not listed; and of long lists."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,7 +8,7 @@ from scipy import special
 from dither_server.estimation.decoders.linear_system import BitCounts
 from dither_server.estimation.decoders.rappor import Prior, decode, regress
 from dither_server.estimation.estimate import _fitted, estimate
-from dither_server.estimation.fit import Fit, Slab, absent_share, passing, truncated_means
+from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
@@ -67,14 +65,6 @@ def test_level_of_one_of_many_strings_that_a_double_rounds_to_1_leaves_finite_in
     assert (columns.noise_low < columns.frequency).all()
     assert (columns.noise_high > columns.frequency).all()
     assert np.isfinite(columns.noise_low + columns.noise_high).all()
-
-
-def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
-    """Two strings with the same marks have an infinite error."""
-    fit = replace(Fit.of_nothing(2), frequency=np.array([0.1, 0.3]), high=np.array([0.9, 0.3]))
-    wider = replace(fit, standard_error=np.array([np.inf, 0.01])).of_people(0.5)
-    assert (wider.low[0], wider.high[0]) == (fit.low[0], fit.high[0])
-    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
 
 
 def test_standard_errors_of_rappor_estimates_match_their_spread() -> None:
@@ -269,48 +259,6 @@ def test_many_strings_are_hashed_as_each_is(cohorts: int, bits: int, hashes: int
     for place, value in enumerate(values):
         for cohort in range(cohorts):
             assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
-
-
-def test_candidates_pass_by_the_step_up_procedure() -> None:
-    score = -special.ndtri(np.array([0.001, 0.04, 0.012, 0.9, 0.03]))
-    assert passing(score, 0.05).tolist() == [0, 2, 4, 1] or passing(score, 0.05).tolist() == [0, 1, 2, 4]
-    assert passing(score, 0.04).tolist() == [0, 2]
-    assert passing(score, 0.04, absent=0.5).tolist() == [0, 1, 2, 4]
-    assert passing(-np.ones(3), 0.05).tolist() == []
-    assert passing(np.array([3.0, -1.0, -np.inf, 0.0, 0.1]), 0.05, absent=0.01).tolist() == [0, 4]
-
-
-def test_estimated_share_of_absent_candidates_is_not_too_low() -> None:
-    """Quantiles instead of draws: 800 of 1,000 are noise; the rest would be missed by none, or by many."""
-    noise = special.ndtri((np.arange(800) + 0.5) / 800)
-    assert absent_share(np.concatenate([noise, np.full(200, 5.0)])) == pytest.approx(0.8, abs=0.01)
-    assert 0.8 < absent_share(np.concatenate([noise, special.ndtri((np.arange(200) + 0.5) / 200) + 1])) < 0.88
-    assert absent_share(noise) == pytest.approx(1, abs=0.01)
-    assert absent_share(noise / 100) == pytest.approx(1, abs=0.01)
-
-
-@pytest.mark.parametrize("tail", [0.025, 0.5])
-def test_means_of_candidates_that_passed_are_those_of_a_truncated_normal(tail: float) -> None:
-    scores = np.array([2.0, 2.5, 4.0, 12.0])
-    means = truncated_means(scores, 2.0, tail)
-    for score, mean in zip(scores[1:], means[1:], strict=True):
-        assert special.ndtr(mean - score) / special.ndtr(mean - 2.0) == pytest.approx(tail, rel=1e-6)
-    assert means[3] == pytest.approx(12 + special.ndtri(tail), abs=1e-6)
-    assert means[0] < -20
-
-
-def test_slab_is_learnt_from_the_scores() -> None:
-    """Of 2,000 half are 0 and half about 4, so one seen at 1 is 0 and one at 3 is not, whatever they were called."""
-    quantiles = special.ndtri((np.arange(1000) + 0.5) / 1000)
-    slab = Slab.learnt(np.concatenate([quantiles, quantiles + 4]))
-    seen = np.array([-9.0, 0.0, 1.0, 3.0, 4.0, 7.99, 20.0])
-    likely = slab.medians(seen)
-    assert likely[[0, 1, 2, 6]].tolist() == [0, 0, 0, 20]
-    assert likely[3:5] == pytest.approx([3.7, 4.0], abs=0.3)
-    assert (np.diff(likely) >= 0).all()
-    assert slab.medians_of(seen) == pytest.approx(likely, abs=0.02)
-    # With a quarter of the others' error, 12 errors of a candidate are 3 of the others'.
-    assert slab.medians_of(np.array([2.0, 6.0]), np.array([2.0, 0.5])) == pytest.approx([2.0, 7.0], abs=0.7)
 
 
 def test_the_prior_learns_what_candidates_are_like() -> None:

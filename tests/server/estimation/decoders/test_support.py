@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contract.cases import each, small_at
-from dither_server.estimation.decoders.decoder import Decoder
-from dither_server.estimation.decoders.support import support
+from dither_server.estimation.decoders.decoder import Decoder, Symbols
+from dither_server.estimation.decoders.support import decoder_of, support
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.transform import plane
 from dither_server.tally.tally import Tally
@@ -58,6 +58,10 @@ def test_support_is_the_sum_over_the_cells_of_a_value(mechanism: Mechanism) -> N
         )
         covering = [cohort for cohort, cells in enumerate(cells_of) if cells]
         assert decoded.trials[number] == tally.reports[covering].sum()
+    if isinstance(decoder := decoder_of(mechanism), Symbols):  # the sum over some values, taken in the other order
+        some = rng.integers(0, 2, len(decoded.supporting))
+        supported = decoder.supported(mechanism, some.astype(np.float64)).reshape(counts.shape)
+        assert (counts * supported).sum() == pytest.approx(some @ decoded.supporting)
 
 
 def test_supporting_counts_stay_exact_when_large() -> None:

@@ -1,5 +1,7 @@
 """Shares below any place, between the points of the grid too, and quantiles from their intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,12 +15,13 @@ CUTS = Cuts.between(
     np.array([0.06, 0.08, 0.1]),
     np.array([0.1, 0.4, 0.3]),
     np.array([0.3, 0.9, 0.7]),
+    repeated=0.002,
 )
 CURVE = np.array([0.2, 0.3, 0.1, 0.4])
 
 
 def test_cuts_at_both_ends_of_the_grid_are_known_exactly() -> None:
-    assert CUTS.points == 4
+    assert (CUTS.points, TEN.repeated) == (4, 0)
     for column, end in ((CUTS.frequency, 1), (CUTS.standard_error, 0), (CUTS.low, 1), (CUTS.high, 1)):
         assert (column[0], column[-1]) == (0, end)
 
@@ -29,21 +32,28 @@ def test_interval_at_a_grid_point_spans_the_shares_below_it_and_up_to_it() -> No
 
 
 def test_half_a_step_above_a_point_the_next_cut_is_the_estimate() -> None:
-    assert CUTS.below(1.5, CURVE) == pytest.approx((0.6, 0.04, 0.08, 0.1, 0.7, 0.5))
+    for next_one in (0.5, np.nan):
+        cuts = replace(CUTS, frequency=np.array([0, 0.2, 0.6, next_one, 1]))
+        assert cuts.below(1.5, CURVE) == pytest.approx((0.6, 0.04, 0.08, 0.1, 0.7, 0.5))
 
 
 def test_between_two_points_the_interval_reaches_over_all_answers_that_may_be_rounded() -> None:
     found = CUTS.below(1.25, CURVE)
     assert found.frequency == pytest.approx(0.25 * 0.2 + 0.75 * 0.6)
     assert found.noise_error == pytest.approx(np.hypot(0.25 * 0.03, 0.75 * 0.04))
-    assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.06, 0.75 * 0.08))
+    variance = (0.25 * 0.06) ** 2 + (0.75 * 0.08) ** 2 + 2 * 0.25 * 0.75 * 0.002 * 0.5 * 0.5  # the share is 1/2
+    assert found.standard_error == pytest.approx(variance**0.5)
     assert (found.low, found.high) == (0.1, 0.7)
     assert found.consistent == pytest.approx(0.2 + 0.75 * 0.3)
+    for outside in (-0.3, 1.2):  # nobody's share or everyone's, of which repeated reports do not vary
+        moved = replace(CUTS, frequency=np.full(5, outside)).below(1.25, CURVE)
+        assert moved.standard_error == pytest.approx(np.hypot(0.25 * 0.06, 0.75 * 0.08))
 
 
 def test_cuts_are_defined_on_the_whole_grid_and_nowhere_else() -> None:
     assert (CUTS.below(0, CURVE).low, CUTS.below(0, CURVE).high) == (0, 0.3)
     assert (CUTS.below(3, CURVE).low, CUTS.below(3, CURVE).high) == (0.3, 1)
+    assert CUTS.below(3, np.array([0.5, 0.5 + 3e-16, 0, 0])).consistent == 1  # whatever is rounded
     for place in (-0.1, 3.1, float("nan")):
         with pytest.raises(ParameterError, match="from 0 to 3"):
             CUTS.below(place, CURVE)

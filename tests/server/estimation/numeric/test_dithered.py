@@ -16,6 +16,7 @@ from dither_server.estimation.numeric.dithered import (
     upper_bounds,
     widths_of,
 )
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
@@ -74,16 +75,52 @@ def test_shares_below_points_are_unbiased(phases: int, steps: int) -> None:
 
 
 def test_errors_of_a_share_are_those_of_its_one_phase() -> None:
+    """And those of people who report D times: a third of their further reports are in the phase."""
     law = small_law(3, 2)
-    tally = Tally(np.array([50, 70, 90]), np.array([[20, 20, 10], [20, 30, 20], [40, 30, 20]]))
-    cuts = law.cuts(tally, 0.95)
+    reports, counts = np.array([50, 70, 90]), np.array([[20, 20, 10], [20, 30, 20], [40, 30, 20]])
     q, gap = float(law.q), law.gap
     share = (50 / 70 - 2 * q) / gap  # cut 5 is in phase 1, and below it are cells 0 and 1
     chance = 2 * q + gap * share
-    error = np.sqrt(chance * (1 - chance) / 70) / gap
-    assert cuts.frequency[5] == pytest.approx(share)
-    assert cuts.standard_error[5] == pytest.approx(error)
-    assert cuts.noise_error[5] == pytest.approx(np.sqrt(error**2 - share * (1 - share) / 210))
+    for repeats in (Repeats(), Repeats((70, 70, 70))):
+        cuts, again = law.cuts(Tally(reports, counts, repeats), 0.95), repeats.effect - 1
+        error = np.sqrt((chance * (1 - chance) / gap**2 + again / 3 * share * (1 - share)) / 70)
+        assert cuts.frequency[5] == pytest.approx(share)
+        assert cuts.standard_error[5] == pytest.approx(error)
+        assert cuts.noise_error[5] == pytest.approx(np.sqrt(error**2 - repeats.effect * share * (1 - share) / 210))
+        assert cuts.repeated == pytest.approx(again / 210)
+    for below, end in ((0, 0.0), (70, 1.0)):  # a share outside has the error of 0 or 1
+        counts[1] = below, 0, 70 - below
+        chance = 2 * q + gap * end
+        found = law.cuts(Tally(reports, counts), 0.95).standard_error[5]
+        assert found == pytest.approx(np.sqrt(chance * (1 - chance) / 70) / gap)
+    assert law.permanent_variance(Tally(reports, counts)) == 0
+    few, many = np.array([5, 195]), Repeats((2,) * 100)  # of a hundred reports of a person nearly all are in one phase
+    assert (small_law(2, 1).cuts(Tally(few, np.array([[3, 2], [97, 98]]), many), 0.95).noise_error >= 0).all()
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_variance_of_a_cut_includes_what_reports_of_a_device_share(lasting: bool) -> None:
+    """By enumeration, for uniform answers and D = 3: they share the permanent cell and phase, or only the answer."""
+    first, stay, leave = small_law(3, 2), Fraction(2, 3), Fraction(1, 6)
+    p = stay * first.p + (1 - stay) * first.q
+    law = Dithered(3, 2, p, (1 - p) / 2, first) if lasting else first
+    cells, phases = law.cells_of_cuts
+    shares, variances = np.arange(1, law.points) / law.points, []
+    for below, phase in zip(cells.tolist(), phases.tolist(), strict=True):
+        laws = [cell_chances(first, point, phase) for point in range(law.points)]
+        kept = [(Fraction(1, law.points), sum(chances[:below], Fraction())) for chances in laws]
+        if lasting:
+            stated = [sum((stay if one == cell else leave for one in range(below)), Fraction()) for cell in range(3)]
+            kept = [(sum((one[cell] for one in laws), Fraction()) / law.points, stated[cell]) for cell in range(3)]
+        mean, square = (sum((weight * chance**power for weight, chance in kept), Fraction()) for power in (1, 2))
+        variances.append((mean * (1 - mean), 2 * (square - mean**2)))
+    once, again = np.array(variances, dtype=np.float64).T / law.gap**2
+    pooling = law.pooling(cells.astype(np.float64), 3.0)
+    for width in (1, 3):
+        found = once + again * (1 if lasting else width / 3)
+        assert pooling.variance(shares, width) == pytest.approx(found)
+        assert pooling.effect(shares, np.array(width)) == pytest.approx(found / once)
+        assert pooling.opposite().variance(1 - shares[::-1], width)[::-1] == pytest.approx(found)
 
 
 @each
@@ -105,7 +142,14 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
 
 @pytest.mark.parametrize(
     ("phases", "steps", "p", "q"),
-    [(0, 1, "3/4", "1/4"), (1, 0, "3/4", "1/4"), (2, 1, "1/4", "3/4"), (2, 2, "3/4", "1/4"), (2, 1, "1", "0")],
+    [
+        (0, 1, "3/4", "1/4"),
+        (1, 0, "3/4", "1/4"),
+        (2, 1, "1/4", "3/4"),
+        (2, 2, "3/4", "1/4"),
+        (2, 1, "1", "0"),
+        (2, 1, "1/2", "1/2"),
+    ],
 )
 def test_dithered_law_of_impossible_numbers_is_refused(phases: int, steps: int, p: str, q: str) -> None:
     with pytest.raises(ParameterError):
@@ -136,32 +180,37 @@ def test_pooled_bounds_cover_as_often_as_stated() -> None:
     assert np.max(missed) > 0.03  # the bounds are not trivial
 
 
-def test_pooled_bound_is_that_of_the_tightest_window() -> None:
+@pytest.mark.parametrize("repeats", [1.0, 5.0])
+def test_pooled_bound_is_that_of_the_tightest_window(repeats: float) -> None:
     rng = np.random.default_rng(2)
     trials = rng.integers(50, 400, 40)
     base = np.repeat([BASE / 2, BASE], 20)
     shares = np.sort(rng.beta(0.5, 0.5, 40))
     seen = rng.binomial(trials, base + GAP * shares)
-    low, high = pooled_bounds(seen, trials, alone(base), WIDTHS, 0.05)
-    assert high == pytest.approx([tightest(seen, trials, base, cut) for cut in range(40)], abs=0.003)
+    low, high = pooled_bounds(seen, trials, alone(base)._replace(repeats=repeats, each=1 / 32), WIDTHS, 0.05)
+    assert high == pytest.approx([tightest(seen, trials, base, cut, repeats) for cut in range(40)], abs=0.003)
     opposite = 1 - GAP - base[::-1]
     failed = (trials - seen)[::-1]
-    from_above = [1 - tightest(failed, trials[::-1], opposite, cut) for cut in range(40)]
+    from_above = [1 - tightest(failed, trials[::-1], opposite, cut, repeats) for cut in range(40)]
     assert low == pytest.approx(from_above[::-1], abs=0.003)
+    everyone = [pooled_bounds(all_ * trials, trials, alone(base), WIDTHS, 0.05) for all_ in (0, 1)]
+    assert [(low.max(), high.max()) for low, high in everyone] == [(0, pytest.approx(0, abs=0.1)), (1, 1)]
 
 
-def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) -> float:
+def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int, repeats: float) -> float:
+    """Return the least bound of windows, each of reports over their effect: the larger of two, as is stated."""
     bounds = []
     for width in WIDTHS:
         window = slice(cut, cut + width)
-        trials = asked[window].sum()
-        bound = upper_bounds(
-            np.array([float(seen[window].sum())]),
-            np.array([float(trials)]),
-            poisson_binomial_level(0.025 / len(WIDTHS)),
-        )
-        bounds.append((bound.item() - (asked * base)[window].sum() / trials) / GAP)
-    return float(min(max(min(bounds), 0.0), 1.0))
+        trials, successes = float(asked[window].sum()), float(seen[window].sum())
+        law = alone(np.array([(asked * base)[window].sum() / trials]))._replace(repeats=repeats, each=1 / 32)
+        bound, effect = (successes / trials - law.base) / GAP, np.ones(1)
+        for _ in range(2):
+            effect = np.maximum(effect, law.effect(bound, np.array([width])))
+            exact = upper_bounds(successes / effect, trials / effect, poisson_binomial_level(0.025 / len(WIDTHS)))
+            bound = (exact - law.base) / GAP
+        bounds.append(bound.item())
+    return min(max(min(bounds), 0.0), 1.0)
 
 
 def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases() -> None:
@@ -187,6 +236,8 @@ def test_bounds_of_cuts_without_reports_are_trivial_or_follow_from_their_neighbo
     low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), law, (1, 2), 0.05)
     assert (low[0], high[1]) == (0, 1)
     assert low[1] > 0.9
+    sure = law._replace(base=np.full(2, 0.001), gap=0.998)
+    assert pooled_bounds(np.array([0, 3920]), np.array([0, 4000]), sure, (1, 2), 0.05)[1][0] < 0.99
 
 
 def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
@@ -212,7 +263,7 @@ def test_pooled_bound_is_where_so_few_successes_have_the_stated_chance(trials: i
 
 
 def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
-    trials = np.array([40.0, 1000.0, 1e6])
+    trials = np.array([1.0, 40.0, 1000.0, 1e6])
     successes = np.floor(trials * 0.3)
     exact = upper_bounds(successes, trials, 0.005)
     assert approximate_upper_bounds(successes, trials, 0.005) - successes / trials == pytest.approx(

@@ -1,12 +1,16 @@
 """The whole estimate: for extreme tallies, and how often its intervals cover."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks.numeric_coverage import dithered, draw, mean_in, population, run
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import estimate_number
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
@@ -24,6 +28,7 @@ def test_number_without_reports_is_unknown_and_with_one_nearly_so(phases: int, s
     found = estimate_number(small_law(phases, steps), empty(phases, steps))
     assert found.reports == 0
     assert math.isnan(found.mean.estimate)
+    assert math.isnan(found.below(0.5).consistent)
     assert np.isnan(found.cuts.frequency[1:-1]).all()
     assert (found.cuts.low[1:-1] == 0).all()
     assert (found.cuts.high[1:-1] == 1).all()
@@ -35,6 +40,27 @@ def test_number_without_reports_is_unknown_and_with_one_nearly_so(phases: int, s
     assert found.mean.low == 0
     assert all(quantile.high == steps * phases for quantile in found.quantiles())
     assert np.isfinite(found.fit.curve).all()
+
+
+@pytest.mark.parametrize("confidence", [0.95, 1 - 1e-9])
+@pytest.mark.parametrize("repeats", [Repeats(), Repeats((1, 1, 1))])
+def test_numbers_are_shown_once_the_error_separates_the_ends_of_the_range(repeats: Repeats, confidence: float) -> None:
+    """In a one-sided test; reports of a device share the answer and the permanent cell. All are at one end."""
+    kept = Dithered(2, 1, Fraction(19, 20), Fraction(1, 20))
+    law = Dithered(2, 1, Fraction(9, 10), Fraction(1, 10), kept)
+    variance = law.worst_variance + 1 / 4 + (repeats.effect - 1) * (kept.worst_variance + 1 / 4)
+    enough = math.ceil(variance * stats.norm.isf(1 - confidence) ** 2)
+    assert enough > 1
+    for reports in (enough - 1, enough):
+        tally = Tally(np.array([reports, 0]), np.array([[reports, 0], [0, 0]]), repeats)
+        assert np.isfinite(estimate_number(law, tally, confidence).mean.estimate) == (reports == enough)
+
+
+def test_size_of_a_number_is_about_that_of_its_columns() -> None:
+    found = estimate_number(small_law(16, 1), empty(16, 1))
+    columns = [*vars(found.cuts).values(), found.fit.curve]
+    held = sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
+    assert held <= found.size < 1.02 * held
 
 
 def test_phase_without_reports_is_bounded_by_its_neighbours() -> None:
@@ -62,6 +88,8 @@ def test_estimate_of_a_billion_reports_recovers_every_share(phases: int, steps: 
     ends = found.at_ends()
     assert (ends[0].low, ends[0].high) == (found.cuts.low[1], found.cuts.high[2])
     assert (ends[1].low, ends[1].high) == (1 - found.cuts.high[-2], 1 - found.cuts.low[-3])
+    top = found.below(law.points - 2)
+    assert (ends[1].frequency, *ends[1][1:3]) == (1 - top.frequency, top.noise_error, top.standard_error)
     assert ends[1].consistent == pytest.approx(found.fit.curve[-1] + found.fit.curve[-2] / 2, abs=1e-9)
 
 

@@ -1,13 +1,18 @@
 """The mean: its errors, at the smallest sizes and the largest, and means combined."""
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from benchmarks.numeric_coverage import dithered
-from dither_server.estimation.numeric.mean import combined, each_side, mean_of, quantile_difference
+from dither_server.estimation.intervals.score import Law, score_interval
+from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.mean import combined, each_side, mean_of, quantile_difference, student
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 
 from .small_laws import expected_tally, small_law
@@ -28,6 +33,48 @@ def test_mean_is_the_average_score_with_its_sample_error() -> None:
     margin, wider = 1.959964 * many.noise_error, stats.t.ppf(0.975, many.reports - 1) * many.standard_error
     assert (many.noise_low, many.noise_high) == pytest.approx((many.estimate - margin, many.estimate + margin))
     assert (many.low, many.high) == pytest.approx((many.estimate - wider, many.estimate + wider))
+
+
+def test_mean_of_people_who_report_again_adds_what_their_reports_share() -> None:
+    """D = 3: of two reports of a device the answer is the same, and the permanent cell."""
+    kept = Dithered(2, 2, Fraction(4, 5), Fraction(1, 10))
+    law, tally = replace(small_law(2, 2), permanent=kept), expected_tally(small_law(2, 2), [0, 3] * 50)
+    once, thrice = (mean_of(law, replace(tally, repeats=repeats)) for repeats in (Repeats(), Repeats((1, 1, 1))))
+    n, permanent = tally.total, law.permanent_variance(tally)
+    assert permanent == pytest.approx(kept.variance(3 / 4))  # three in four are in a cell at an end
+    shared = once.standard_error**2 - law.noise_variance(tally) / n + permanent / n
+    assert once.noise_error**2 == pytest.approx((law.noise_variance(tally) + 1 / 64) / n)
+    assert (once.shared, thrice.shared) == pytest.approx((shared, 3 * shared))
+    assert thrice.standard_error**2 == pytest.approx(once.standard_error**2 + 2 * shared)
+    assert thrice.noise_error**2 == pytest.approx(once.noise_error**2 + 2 * permanent / n)
+    wider = stats.t.ppf(0.975, n / 3 - 1) * thrice.standard_error
+    assert (thrice.low, thrice.high) == pytest.approx((thrice.estimate - wider, thrice.estimate + wider))
+
+
+@pytest.mark.parametrize("repeats", [Repeats(), Repeats((1, 1, 1))])
+def test_mean_of_few_reports_that_agree_has_the_interval_of_answers_at_the_ends(repeats: Repeats) -> None:
+    kept = Dithered(1, 2, Fraction(4, 5), Fraction(1, 10))
+    law, again = replace(small_law(1, 2), permanent=kept), repeats.effect - 1
+    widest = Law(law.worst_variance + again * kept.variance(0.0), 0.0, 1 + again)
+    enough, means = math.ceil(10 * repeats.effect / law.worst_variance), []
+    for reports in (enough - 1, enough):
+        mean = mean_of(law, Tally(np.array([reports]), np.array([[0, reports, 0]]), repeats))
+        assert mean.few == math.isnan(mean.noise_high) == (reports < enough)
+        low, high = score_interval(widest, np.array([0.5]), np.array([reports]), 0.05)
+        assert ((mean.low, mean.high) == pytest.approx((low.item(), high.item()))) == mean.few
+        means.append(mean)
+    few, many = means
+    both, reports = combined([few, few]), 2 * few.reports
+    low, high = score_interval(
+        Law(few.noise_error**2 * few.reports, 0.0, 1.0), np.array([0.5]), np.array([reports]), 0.05
+    )
+    assert (both.low, both.high) == pytest.approx((low.item(), high.item()))
+    assert both.few
+    assert not combined([few, many]).few
+
+
+def test_errors_estimated_from_one_person_are_taken_as_from_two() -> None:
+    assert student(0.95, np.array([1, 2, 9])) == pytest.approx(stats.t.ppf(0.975, [1, 1, 8]) / stats.norm.ppf(0.975))
 
 
 @pytest.mark.parametrize(("epsilon", "reports"), [(1.0, 10), (2.0, 10), (4.0, 30), (4.0, 300), (6.0, 10), (6.0, 100)])
@@ -72,6 +119,9 @@ def test_means_are_weighed_by_their_precision() -> None:
     assert both.reports == first.reports + second.reports
     weights = np.array([precision, other]) / (precision + other)
     assert both.noise_error == pytest.approx(np.hypot(*(weights * [first.noise_error, second.noise_error])))
+    assert both.shared == pytest.approx(weights**2 @ [first.shared, second.shared])
+    together = combined([first, second], covariance=np.array([[0, 1e-3], [1e-3, 0]]))
+    assert together.standard_error**2 == pytest.approx(both.standard_error**2 + 2 * weights.prod() * 1e-3)
     nothing = mean_of(law, Tally(np.zeros(2, dtype=np.int64), np.zeros((2, 3), dtype=np.int64)))
     assert combined([nothing, first]).estimate == first.estimate
     assert math.isnan(combined([nothing]).estimate)

@@ -31,7 +31,7 @@ def test_scores_of_expected_reports_average_to_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "noise"), [([1, 0, 0], 5 / 12), ([5, 0, 0], 11 / 36), ([5, 0, 5], 5 / 12), ([10, 15, 10], 125 / 306)]
+    ("counts", "noise"), [([1, 0, 0], 5 / 12), ([2, 0, 0], 11 / 36), ([5, 0, 5], 5 / 12), ([10, 15, 10], 125 / 306)]
 )
 def test_noise_is_the_sample_variance_within_what_it_can_be(counts: list[int], noise: float) -> None:
     """It is 11/36 at the ends and 5/12 in the middle."""
@@ -84,6 +84,7 @@ def test_a_finer_grid_costs_more_and_the_usual_one_some_milliseconds() -> None:
     assert costs[-1] > 100_000  # two seconds
     wide = law_of(DitheredResponse.calibrate(None, 1.0, steps=20, resolution=256)).cost
     assert wide > 5 * costs[1]
+    assert Tabulated(np.zeros((1 << 10, 1 << 12)), np.zeros(1 << 12)).cost == pytest.approx(2**32 / 10_000, rel=1e-3)
 
 
 def decaying(points: int, decay: float) -> np.ndarray:
@@ -110,6 +111,36 @@ def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -
         assert (expected >= step - 1e-9).all()
         assert found.excess[place] == pytest.approx((expected - step).mean(axis=0), abs=1e-9)
         assert found.reach[place] == pytest.approx(np.ptp(scores, axis=0))
+        even = table.mean(axis=0)  # of uniform points
+        assert found.variance[place] == pytest.approx(even @ scores**2 - (even @ scores) ** 2, abs=1e-9)
+        halves = (expected.max(axis=0) ** 2 + expected.min(axis=0) ** 2) / 2  # of people at the two extremes
+        assert found.shared[place] == pytest.approx(halves - (expected.max(axis=0) + expected.min(axis=0)) ** 2 / 4)
+    widths = sorted({width for _, width in found.kinds})
+    assert widths == [2**power for power in range(len(widths))]
+    assert widths[-1] < len(table) <= 2 * widths[-1] + 1
+
+
+@pytest.mark.parametrize("repeats", [1.0, 2.5])
+def test_domination_bound_is_the_empirical_bernstein_bound_of_the_score_expected_to_be_tightest(repeats: float) -> None:
+    """Maurer and Pontil 2009, theorem 4, of the mean scores of people with D reports each."""
+    table, counts, alpha = decaying(5, 0.5), np.array([300, 50, 20, 100, 400]), 0.1
+    found, reports = dominating(table), np.repeat(np.arange(5), counts)
+    n, surprise, bounds = len(reports), np.log(2 / alpha), found.bounds(counts, alpha, repeats)
+
+    def bound(mean: float, variance: float, shared: float, reach: float) -> float:
+        variance += (repeats - 1) * min(variance, shared)
+        return float(mean + np.sqrt(2 * variance * surprise / n) + 7 * reach * surprise / (3 * (n / repeats - 1)))
+
+    for cut in range(4):
+        each = []
+        for place, kind in enumerate(found.kinds):
+            scores, shared = (found.table.scores(*kind) + found.raised[place])[:, cut], found.shared[place, cut]
+            seen, reach = scores[reports], np.ptp(scores)
+            planned = bound(found.excess[place, cut], found.variance[place, cut], shared, reach)
+            each.append((planned, bound(seen.mean(), seen.var(ddof=1), shared, reach)))
+        assert bounds[cut] == pytest.approx(min(each)[1])
+    few = found.bounds(np.array([1, 0, 0, 0, 2]), 0.4, repeats)
+    assert (few == 1).all() == (repeats > 1.5)  # of at least two people there is a bound, though it may exceed 1
 
 
 def test_domination_bounds_cover_as_often_as_stated() -> None:

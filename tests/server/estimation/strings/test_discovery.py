@@ -101,7 +101,7 @@ def test_reach_is_that_of_rare_strings_where_reports_are_many() -> None:
     """Then only the noise counts, and the lesser of two rows asks for 0.2 standard errors more."""
     sketch = ProjectiveSketch.calibrate(None, 1.0)
     assert reach(sketch, 10**6) == pytest.approx(5.53 * (3.69 / 10**6) ** 0.5, rel=0.02)
-    assert reach(sketch, 10**6, 1000) < reach(sketch, 10**6)
+    assert reach(sketch, 10**6, 1000) < reach(sketch, 10**6) == reach(sketch, 10**6, 10**6)
     assert reach(SKETCH, 400) == pytest.approx(reach(SKETCH, np.array([100, 400]))[1])
     word = PrefixSketch.calibrate(None, 1.0, characters=39, length=12)
     needed = reports_for(word, 0.01) or 0
