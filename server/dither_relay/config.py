@@ -4,6 +4,7 @@ A device has at most one report in each period, and a batch has reports of one p
 of a device. This holds whatever the clock shows; the clock only affects how many reports a batch can have.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -20,6 +21,8 @@ from dither_shared.sealed import Pool, SealedReport
 
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
 """Bytes of the smallest report sealed by X-Wing; a collector may switch to X-Wing at any time."""
+
+_TOKEN = re.compile(r"[!-~]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,11 @@ class RelayConfig(ServerSettings):
             raise ParameterError(
                 "max_age", f"{self.max_age} is above {RETRY_DAYS}, the days for which a collector recognizes retries"
             )
+        if self.grace + self.max_age >= self.horizon:
+            late = f"{self.grace} and max_age {self.max_age} are together not below horizon, {self.horizon}"
+            raise ParameterError("grace", f"{late}: a collector takes no batch of a period that ended so long ago")
+        if not _TOKEN.fullmatch(self.token):  # otherwise no request could be sent; the token itself is not shown
+            raise ParameterError("token", "has spaces, line ends or characters beyond ASCII, which no token has")
         if self.body_limit < _LEAST_BODY:
             raise ParameterError("body_limit", f"{self.body_limit} is below {_LEAST_BODY}; no report of X-Wing fits")
         if self.queue_bytes < self.body_limit:

@@ -1,11 +1,13 @@
 """The app factory: which requests are admitted, and how failures are answered."""
 
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 
 from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from dither_serving.logs import OnceAMinute
 from dither_serving.problems import MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Problem, http_answer
 from dither_shared import ParameterError
 
@@ -37,7 +39,7 @@ def create_app(config: Config) -> Flask:
     app.view_functions["static"] = Route(app.send_static_file, OPEN)
     app.register_error_handler(Problem, _problem)
     app.register_error_handler(ParameterError, _parameter)
-    app.register_error_handler(StoreError, _unavailable)
+    app.register_error_handler(StoreError, _unavailable())
     app.register_error_handler(PeerGoneError, _unheard)
     app.register_error_handler(HTTPException, _http_problem)
     app.before_request(_admit)
@@ -85,9 +87,16 @@ def _parameter(error: ParameterError) -> Response:
     return _problem(Problem(Kind.PARAMETER, str(error)))
 
 
-def _unavailable(error: StoreError) -> Response:
-    current_app.logger.warning("%s", error)
-    return _problem(Problem(Kind.UNAVAILABLE, error.public, 10))
+def _unavailable() -> Callable[[StoreError], Response]:
+    """Return the handler, which logs once a minute: a probe that asks each second could fill a disk."""
+    lines = OnceAMinute()
+
+    def unavailable(error: StoreError) -> Response:
+        if lines.add():
+            current_app.logger.warning("%s", error)
+        return _problem(Problem(Kind.UNAVAILABLE, error.public, 10))
+
+    return unavailable
 
 
 def _unheard(error: PeerGoneError) -> Response:

@@ -87,7 +87,8 @@ class Folding:
                 yield self._run(manifest, resumed=True)
             manifest = self._listed(())
             if manifest.segments:
-                self._heads(manifest.segments)  # raises while there is no run yet
+                self._heads(manifest.segments)  # this and the next raise while there is no run yet
+                number_of(manifest.begun.date())
                 manifest.write(self.blobs)
                 check()  # the next owner of the lock sees the manifest and makes no other one from these segments
                 self.after(FoldStep.LISTED)

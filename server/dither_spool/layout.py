@@ -117,9 +117,9 @@ class SpoolLayout(NamedTuple):
         free = self.free()
         if free < needed + journals * size:
             full = "full" if journals == _FULL else "nearly full"
-            kept = f"{needed / 1e6:,.0f} MB of them are reserved for the fold"
-            message = f"{free / 1e6:,.0f} MB are free for {self.blobs}, {kept}; run dither-server fold"
-            raise SpoolError(f"spool: {full}, {message}, or make room")
+            kept = f"{needed / 1e6:,.0f} MB are reserved for the fold, and {journals * size / 1e6:,.0f} MB"
+            message = f"{free / 1e6:,.0f} MB are free for {self.blobs}, {kept} for {journals} journals"
+            raise SpoolError(f"spool: {full}, {message}; run dither-server fold, make room, or lower spool_bytes")
 
     def backlog(self) -> Backlog:
         """Return the backlog of the spool."""

@@ -98,11 +98,11 @@ def skip_damage(store: Store, blobs: BlobStore, names: Iterable[str], wait: floa
                     where = f"{blobs}/{SEGMENTS} holds no {name!r}; give the name of a segment as the fold prints it"
                     raise ParameterError("--skip", where)
                 continue
-            records, lost = _readable(content, name)
+            records, lost, size = _readable(content, name)
             if lost is not None:
                 blobs.put(DAMAGED, _kept(name), content)
                 blobs.put(SEGMENTS, name, write_segment(records))
-                yield Skipped(name, lost, len(content))
+                yield Skipped(name, lost, size)
             elif not was_skipped:
                 raise ParameterError("--skip", f"{blobs}/{SEGMENTS}/{name} is not damaged; the next fold counts it")
 
@@ -112,16 +112,19 @@ def _kept(name: str) -> str:
     return f"{name.removesuffix('.segment')}.damaged"
 
 
-def _readable(content: bytes, name: str) -> tuple[Records, int | None]:
-    """Return the readable records of a segment, and the number of unreadable bytes, None if it is not damaged."""
+def _readable(content: bytes, name: str) -> tuple[Records, int | None, int]:
+    """Return the readable records of a segment, the unreadable bytes (None if it is not damaged), and all bytes.
+
+    A segment that was cut off has lost bytes that are no longer there, so all are those that its header names.
+    """
     try:
         segment = Segment(BytesIO(content), name)
     except DamagedError:
-        return Records.merged([]), len(content)
+        return Records.merged([]), len(content), len(content)
     parts, damaged = [], []
     for bucket in range(BUCKETS):
         try:
             parts.append(segment.bucket(bucket))
         except DamagedError:
             damaged.append(segment.sizes[bucket])
-    return Records.merged(parts), sum(damaged) if damaged else None
+    return Records.merged(parts), sum(damaged) if damaged else None, segment.whole

@@ -69,9 +69,10 @@ def write_segment(records: Records) -> bytes:
 class Segment:
     """A segment in an open file, which the caller closes.
 
-    ``versions`` are 8 bytes each; ``counts`` and ``sizes`` are the numbers of records and of bytes of each bucket. The
-    constructor raises DamagedError, which names the file, if the header is damaged, and ``bucket`` raises it if that
-    bucket is damaged. Both raise SpoolError if the file cannot be read.
+    ``versions`` are 8 bytes each; ``counts`` and ``sizes`` are the numbers of records and of bytes of each bucket, and
+    ``whole`` is the number of bytes that the file had when it was written. The constructor raises DamagedError, which
+    names the file, if the header is damaged, and ``bucket`` raises it if that bucket is damaged. Both raise SpoolError
+    if the file cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -89,6 +90,7 @@ class Segment:
         self._start = _FRONT.size + size
         self.counts: list[int] = self._table["count"].tolist()
         self.sizes: list[int] = self._table["size"].tolist()
+        self.whole = self._start + sum(self.sizes)
 
     def bucket(self, number: int) -> Records:
         """Return the records of a bucket: those whose id begins with the byte ``number``."""

@@ -90,6 +90,22 @@ def test_reports_of_a_long_period_are_not_too_old(store: RelayStore, collector: 
     ]
 
 
+def test_a_batch_that_a_clock_ahead_has_frozen_waits_until_its_period_is_over(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    """The collector takes it no earlier, and by then it is older than ``max_age``."""
+    hold(store, rows(9), period=f"month-{date(2026, 11, 1)}")
+    store.use_hour(date(2026, 10, 31))
+    rounds(store, collector.url, today=date(2027, 1, 1)).freeze()
+    for day in (date(2026, 11, 1) + timedelta(days=number) for number in range(31)):
+        store.use_hour(day)
+        collector.answers.append(409)
+        one = rounds(store, collector.url, today=day)
+        assert one.post({}).rejected == 1
+        one.tidy()
+    assert forward(store, collector.url, today=date(2026, 12, 2)).reports == 9
+
+
 @pytest.mark.parametrize(("least", "leaves"), [(1, True), (9, True), (10, False), (10_000, False)])
 def test_pool_waits_for_its_own_minimum_if_that_is_above_the_relays(
     least: int, leaves: bool, store: RelayStore, collector: FakeCollector

@@ -88,6 +88,8 @@ def test_forward_is_refused_while_a_relay_forwards(tmp_path: Path) -> None:
         ("--max-age", "0", "--max-age: 0 is not positive"),
         ("--max-age", "31", "--max-age: 31 is above 30"),
         ("--horizon", "30", "--horizon: 30 is not above 30"),
+        ("--grace", "31", "--grace: 31 and max_age 14 are together not below horizon, 45"),
+        ("--token", "dither-report-x\r", "--token: has spaces, line ends"),
         ("--collector", "collector.example", "--collector: not a URL, such as https://collector.example"),
         ("--db", "relay.db", "--db: not a database URL"),
         ("--proxies", "nginx", "--proxies: not addresses or networks"),

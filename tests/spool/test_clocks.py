@@ -2,7 +2,7 @@
 
 import random
 from contextlib import closing, suppress
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -96,6 +96,15 @@ def test_fold_killed_under_one_clock_is_resumed_under_another(
         put(blobs, some)
         folded(folding(counts, blobs, now=lambda now=then: now))
         assert (total(counts), emptied(blobs)) == (before + 2, True)
+
+
+@pytest.mark.parametrize("wrong", [datetime(1970, 1, 1, tzinfo=UTC), datetime(2180, 1, 1, tzinfo=UTC)])
+def test_clock_that_no_run_can_record_begins_none(counts: Store, blobs: Folder, wrong: datetime) -> None:
+    put(blobs, fresh(random.Random(4), NOW.date()))
+    with pytest.raises(SpoolError, match="set the clock"):
+        folded(folding(counts, blobs, now=lambda: wrong))
+    folded(folding(counts, blobs))
+    assert (total(counts), emptied(blobs)) == (2, True)
 
 
 def test_an_older_database_with_a_newer_spool_never_counts_its_missing_batches(

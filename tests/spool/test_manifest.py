@@ -141,7 +141,10 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
     blobs.put("segments", names[0], copies[0][: copies[0].index(max(delivery.upload.batch for delivery in held))])
     blobs.delete("segments", names[1])
     skipped = skip(counts, blobs, *reversed(names))
-    assert [(one, lost is None) for one, lost, _ in skipped] == [(names[1], True), (names[0], False)]
+    assert [(one, lost is None, size) for one, lost, size in skipped] == [
+        (names[1], True, None),
+        (names[0], False, len(copies[0])),
+    ]
     folded(folding(counts, blobs))
     lost = within(held, FILLED[-1]) + within(more, *FILLED[3:])
     assert_same(counts, tmp_path, without(others + held + more, lost))

@@ -250,7 +250,7 @@ def test_nearly_full_disk_is_not_ready_and_still_takes_uploads(tmp_path: Path) -
         spool.layout.blobs.leave(spool.layout.needed() + (3 << 20))  # type: ignore[attr-defined]
         spool.start()
         wait_for_beats(spool, 2)  # the first is over then
-        with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free"):
+        with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free .*, and 4 MB for 4 journals"):
             spool.require_writable()
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
 

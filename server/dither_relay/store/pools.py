@@ -193,10 +193,10 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
     fresh = {arrival.digest: arrival for arrival in arrivals}
     pools = {arrival.number for arrival in arrivals}
     live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()
-    known = set(connection.scalars(_LEFT, {"digests": list(fresh)}))
-    if live:
-        batches = sorted(number for number, *_ in live)
-        known.update(connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}))
+    batches = sorted(number for number, *_ in live)
+    # In this order, because PostgreSQL shows each statement what was committed since: reports may leave in between.
+    held = connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}).all() if live else ()
+    known = {*held, *connection.scalars(_LEFT, {"digests": list(fresh)})}
     new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
         arrival = fresh[digest]

@@ -157,7 +157,8 @@ class RelayStore(Database):
     def drop(self, before: date, is_over: Callable[[Pool], bool] = lambda _: True) -> int:
         """Drop reports from before a day that are in open batches, or in batches frozen before it; return their number.
 
-        Reports in an open batch stay until ``is_over`` holds for their pool.
+        None is dropped until ``is_over`` holds for its pool. A clock that was ahead may have frozen a batch long before
+        the collector can take it.
 
         Each transaction drops at most one body, because SQLite overwrites what it deletes: everything at once would not
         fit into the remaining space. Bodies are dropped whole, so that the others are the same when they are posted
@@ -165,7 +166,7 @@ class RelayStore(Database):
         """
         dropped = 0
         for number, pool in self._all():
-            gone = int(pool is None or is_over(pool))
+            gone = int(is_over(pool))
             while gone:
                 with self._transaction(write=True) as connection:
                     gone = drop_part(connection, number, before)
@@ -195,12 +196,10 @@ class RelayStore(Database):
         with self._transaction() as connection:
             return _state(connection)
 
-    def _all(self) -> list[tuple[int, Pool | None]]:
-        """Return the number of each batch, and its pool if it is open."""
+    def _all(self) -> list[tuple[int, Pool]]:
+        """Return the number of each batch, and its pool."""
         with self._transaction() as connection:
-            frozen = connection.scalars(sa.select(BATCHES.c.number).where(BATCHES.c.frozen.is_not(None))).all()
-            waiting = connection.execute(_OPEN).all()
-        return [(number, None) for number in frozen] + [(row.number, Pool.of(row.pool, row.period)) for row in waiting]
+            return [(row.number, Pool.of(row.pool, row.period)) for row in connection.execute(_BATCHES)]
 
     @contextmanager
     def exclusive_lock(self, what: str, taken: str, wait: float = 0.0) -> Iterator[None]:

@@ -282,6 +282,29 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(url: str) -> None
         assert sum(batch.total for batch in frozen) == 300
 
 
+def test_a_retry_that_comes_while_its_body_leaves_is_not_held_again(postgresql_url: str) -> None:
+    """Whichever two statements of PostgreSQL it leaves between. SQLite has one writer at a time."""
+    some = rows(12)
+    with closing(RelayStore(postgresql_url)) as store, closing(RelayStore(postgresql_url)) as other:
+        store.list_pools(LISTED, LIMITS)
+        hold(store, some)
+        store.freeze(TODAY, lambda _: 2, None)
+        (batch,) = store.frozen()
+
+        def leave(*_: object) -> None:
+            if len(left) < 8 and leaving.acquire(blocking=False):  # its own statements are no occasion
+                left.update(body := other.body(batch))
+                other.leave(batch, body, TODAY, 0)
+                leaving.release()
+
+        leaving = threading.Lock()
+        left: dict[bytes, bytes] = {}
+        with listening("before_cursor_execute", leave):
+            hold(store, some)
+        assert len(left) >= 6
+        assert waiting(store) == [(0, 12 - len(left), len(left), 0)]
+
+
 def test_relay_and_collector_refuse_the_database_of_the_other(tmp_path: Path) -> None:
     """Whichever came first, the other makes nothing in its database."""
     relay, collector = f"sqlite:///{tmp_path}/relay.db", f"sqlite:///{tmp_path}/dither.db"

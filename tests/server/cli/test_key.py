@@ -13,6 +13,7 @@ from dither_server.cli.examination.database import in_field
 from dither_server.cli.examination.findings import CheckResult, Level
 from dither_server.ingest.seal_keys import KeyFile
 from dither_server.store import Refusal, Store
+from dither_server.tally.retention import Retention
 from dither_shared import parse_metrics
 from dither_shared.seal_key import SUITES
 from server.cli.invoking import error_of, invoke
@@ -91,6 +92,10 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
     keep(path, drawn(), key)
     (opened,), (unused,) = of_seals(folder, **changes), of_seals(folder)
     assert opened == CheckResult(Level.OK, "configuration", f"reports sealed for {print_of} are opened here")
+    kept = [of_seals(folder, **changes, retention=Retention.read(f"{days} days", "")) for days in (15, 16)]
+    (early,) = kept[0][1:]
+    assert (early.level, kept[1]) == (Level.WARNING, [opened])
+    assert early.text.endswith("for the beginning of their day, and may come 16 days after it; keep them for longer")
     assert unused.text == "seal keys in the file: 2; metrics.toml names none in [seal]"
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.hpke.find_spec", lambda _: None)

@@ -28,6 +28,9 @@ _SOON = timedelta(days=14)
 """How long before it expires a token is reported: time enough to rotate it."""
 
 
+_LATE = {"day": 16, "week": 22, "month": 46}
+"""Days from the beginning of a period until a relay with its default settings drops what it could not forward."""
+
 _RECENT = timedelta(days=1)
 """How far back to look for collectors that count differently from others."""
 
@@ -87,6 +90,7 @@ def in_configuration(config: Config) -> Iterator[CheckResult]:
     if config.spool:
         yield from spool_package().findings_of_configuration(config, database)
     yield from seals(config, metrics)
+    yield from _removed_at_once(config, metrics)
     if tokens is None:
         yield _warning("tokens: not known, because the database cannot be read")
     else:
@@ -106,6 +110,16 @@ def _estimates(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckR
             yield _ok(f"population: {', '.join(one.place for one in margins)}")
     except ParameterError as error:
         yield _problem(f"population: {error}")
+
+
+def _removed_at_once(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:
+    """Yield the sealed metrics whose reports may be too old for ``retention`` when they come."""
+    today = config.today()
+    for metric in metrics.values():
+        since, days = config.retention.before(metric.name, today), _LATE.get(metric.period)
+        if metric.seal is not None and since is not None and days is not None and (today - since).days < days:
+            when = f"count for the beginning of their {metric.period}, and may come {days} days after it"
+            yield _warning(f"retention: sealed reports of {metric.name} {when}; keep them for longer")
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:
