@@ -78,8 +78,9 @@ def compared(
 ) -> Table:
     """Compare two estimates of the population for each label that both have; the columns are ``COMPARED``.
 
-    The difference of two unbiased, independent estimates has the sum of their variances; its interval has normal tails.
-    The p-value uses the law of the difference under no change: variance and skewness at the pooled share of both sides.
+    The difference of two unbiased, independent estimates has the sum of their variances; ``_interval`` says what its
+    interval is. The p-value uses the law of the difference under no change: variance and skewness at the pooled share
+    of both sides.
     With each side's own error, a rare value with few supporting reports on a small side would count as a change. If
     people, and their permanent draws, are on both sides, the covariance is positive and the test conservative. Raises
     ParameterError if the sides share no label.
@@ -107,8 +108,7 @@ def _differences(
     p_values = _unchanged((before, after), sides, mechanisms)
     variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
     needed = _needed(variance, len(before), confidence, change)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    low, high = (np.clip(after - before + side * margin, -1, 1) for side in (-1, 1))
+    low, high = _interval(sides, NormalDist().inv_cdf((1 + confidence) / 2) * error)
     adjusted = holm(p_values)
     changed = adjusted < 1 - confidence  # NaN compares false
     return {
@@ -124,6 +124,22 @@ def _differences(
         "changed": changed,
         "reports_needed": _unseen(changed.tolist(), needed.tolist()),
     }
+
+
+def _interval(sides: tuple[Table, Table], margin: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of the differences: the farther of those with a normal ``margin`` and of Newcombe's.
+
+    Newcombe's (1998) combine the distances from both shares to the ends of their own intervals. Where few reports
+    support a value, an error at the estimate ignores what they may have missed: at ε = 8 the normal interval alone then
+    holds in as few as 19 of 100 comparisons of 20 people with 200. But near 0 and 1 an interval is cut off at possible
+    shares, whereas an estimate is not, so Newcombe's alone would be too short for noisy estimates.
+    """
+    names = ("frequency", "low", "high")
+    (before, low, high), (after, other_low, other_high) = ([_numbers(side, name) for name in names] for side in sides)
+    below = np.hypot(np.maximum(after - other_low, 0), np.maximum(high - before, 0))
+    above = np.hypot(np.maximum(other_high - after, 0), np.maximum(before - low, 0))
+    ends = (after - before - np.maximum(margin, below), after - before + np.maximum(margin, above))
+    return np.clip(ends[0], -1, 1), np.clip(ends[1], -1, 1)
 
 
 def _unchanged(

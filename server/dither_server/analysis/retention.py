@@ -14,7 +14,8 @@ of all reports is independent, even if the same devices report in many weeks. Fr
     Var N_w(T) = n_T V0 + N_w(T) Vf,   Cov(N_w, N_w0) = n_O c0 + (N_w(O) + N_w0(O)) c1   over the weeks O of both.
 
 For a population of which the devices are a random sample, N_w is binomial given the denominator y, which adds
-y R (1 - R) to the variance of N_w - R y. Both intervals are Fieller's sets (``intervals.score.fieller``).
+y R (1 - R) to the variance of N_w - R y. Both intervals are Fieller's sets (``intervals.score.fieller``). There is
+none from noise alone where the number of supporting reports is not ``nearly_normal``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from dither_shared.mechanisms.sums import joint_constants
 
 from ..estimation.decoders.support import decoder_of
 from ..estimation.estimate import debiased
+from ..estimation.intervals.score import nearly_normal
 from ..tally.arrays import Floats
 from ..tally.tally import Tally
 from .columns import Column, Table, from_rows, number
@@ -128,6 +130,8 @@ def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confiden
         bottom, bottom_variance = ages.sums(place[start], before)
         covariance = 0.0 if week == start else ages.together(at, place[start], both)
         ratio = _ratio(top, bottom, top_variance, bottom_variance, covariance, z)
+        if not nearly_normal(metric.mechanism, min(int(ages.reports[each].sum()) for each in (later, before))):
+            ratio = {name: end for name, end in ratio.items() if name not in {"noise_low", "noise_high"}}
         if week == start:  # numerator and denominator are the same number
             ratio = {name: 0.0 if name.endswith("error") else 1.0 for name in ratio}
         count = {"week": week, "weeks": max(number_of, 0)}

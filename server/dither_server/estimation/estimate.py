@@ -225,7 +225,7 @@ def _fitted(
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
     ends = normal_interval(fit.frequency, noise, confidence)
     columns = Columns(fit.frequency, noise, *ends, fit.standard_error, fit.low, fit.high)
-    few = mechanism.pure and not nearly_normal(mechanism, tally.total)
+    few = mechanism.pure and not nearly_normal(mechanism, tally.total, repeats)
     if mechanism.pure and (few or repeats > 1):
         # The error at an estimate ignores what few reports, or reports of few people, may have missed.
         trials = np.full(len(labels), float(tally.total))

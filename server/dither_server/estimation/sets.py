@@ -29,7 +29,7 @@ from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .fit import onto_sums
 from .intervals.exact import exact_interval
-from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, score_interval
+from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, people_interval, score_interval
 
 _LEAST = 250
 """Minimum reports of two values for nominal coverage of Fieller's interval: with 100, some 95% intervals had 93%."""
@@ -183,7 +183,9 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     moments = _moments((seen.p, seen.q), held, single)
     if (seen.repeats > 1).any():
         law = law_of(seen).sampled().plus(law_of(_Levels(*seen.shared)).sampled(), seen.repeats - 1)
-        low, high = score_interval(law, raw, seen.trials, alpha)
+        ends = score_interval(law, raw, seen.trials, alpha)
+        people = people_interval(seen.shared, raw, seen.trials / seen.repeats, alpha)
+        low, high = np.minimum(ends[0], people[0]), np.maximum(ends[1], people[1])
         moments = moments.plus(_moments(seen.shared, held, single), seen.repeats - 1)
     else:
         low, high = exact_interval(seen, seen.both, seen.trials, alpha)

@@ -42,7 +42,7 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
     columns = Columns(
         frequency,
         noise.error(share, trials),
-        *where_normal(mechanism, trials, score_interval(noise, frequency, trials, alpha)),
+        *where_normal(mechanism, trials, score_interval(noise, frequency, trials, alpha), tally.repeats.effect),
         law.error(share, trials),
         *score_interval(law, frequency, trials, alpha),
     )

@@ -7,12 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import (
     noise_law,
+    people_interval,
     score_interval,
     share_interval,
     shared_variance,
@@ -173,7 +175,8 @@ def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_t
 
         same = score_interval(sampled, found.frequency, reports, 0.05, 0.0, skewness)
         assert not np.allclose(same, (low, high), rtol=1e-3)
-        low, high = np.minimum(low, same[0]), np.maximum(high, same[1])
+        people = people_interval((Fraction(1), Fraction(0)), found.frequency, reports / repeats, 0.05)
+        low, high = np.minimum.reduce([low, same[0], people[0]]), np.maximum.reduce([high, same[1], people[1]])
     assert np.allclose((found.low, found.high), (low, high), rtol=1e-12)
 
 
@@ -276,6 +279,31 @@ def test_intervals_hold_where_the_same_people_report_every_day(permanent: float 
     found = estimate(mechanism, ("no", "yes"), tally)
     low, high = score_interval(noise_law(mechanism, days).sampled(), frequency[:1], reports[:1], 0.05)
     assert found.high[1] - found.low[1] == pytest.approx(high[0] - low[0], rel=0.05)
+
+
+@pytest.mark.parametrize(("epsilon", "permanent", "people"), [(4.0, 5.0, 20), (3.0, 4.0, 10), (4.0, None, 20)])
+def test_intervals_of_few_people_hold_although_one_of_them_counts_for_thirty_reports(
+    epsilon: float, permanent: float | None, people: int
+) -> None:
+    """By enumeration; by normal laws alone, 88 and 90% hold for permanent draws, and 85% of the noise's."""
+    mechanism, days = RandomizedResponse.calibrate(2, epsilon, permanent), 30
+    chain = symbol_chain(2, mechanism.truth, mechanism.permanent_truth)
+    first, last = (float(each.truth) if each else 1.0 for each in (chain.permanent, chain.instant))
+    support, yes = np.arange(people * days + 1), np.arange(people + 1)
+    given = np.array([
+        np.convolve(
+            stats.binom.pmf(np.arange(days * one + 1), days * one, last),
+            stats.binom.pmf(np.arange(days * (people - one) + 1), days * (people - one), 1 - last),
+        )
+        for one in yes
+    ])  # fmt: skip
+    p, q, reports = float(mechanism.p), float(mechanism.q), np.full(len(support), people * days)
+    low, high = share_interval(mechanism, (support / reports - q) / (p - q), reports, 0.05, repeats=days, sampled=True)
+    for share in (0.0, 0.05, 0.3, 0.5):
+        likely = stats.binom.pmf(yes, people, 1 - first + share * (2 * first - 1)) @ given
+        assert likely[(low <= share) & (share <= high)].sum() > 0.94
+    noise = share_interval(mechanism, (support / reports - q) / (p - q), reports, 0.05, repeats=days, sampled=False)
+    assert np.isnan(noise).all() == (permanent is not None)
 
 
 @pytest.mark.parametrize("permanent", [None, 6.0])
