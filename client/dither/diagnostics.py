@@ -37,13 +37,14 @@ class Diagnostics:
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
         """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
-        count = self.counts[kind] = self.counts.get(kind, 0) + 1
-        if new or count == 1:
+        if self._count(kind) == 1 or new:
             self._log(kind, advice)
 
     def failed(self, place: str, error: BaseException) -> None:
-        """Count an exception that was caught at ``place``."""
-        self.note(f"{place} failed: {described(error, self.folder)}")
+        """Count an exception that was caught at ``place``; log it as ``warn`` does if it is the first of its kind."""
+        kind = f"{place} failed: {described(error, self.folder)}"
+        if self._count(kind) == 1:
+            self.warn(kind)
 
     def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
         """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
@@ -66,13 +67,18 @@ class Diagnostics:
     def warn(self, message: str) -> bool:
         """Log a warning if logging is set up; return whether it is.
 
-        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down.
+        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down or a disk
+        full, each time that a tool runs.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
             return False
         self._log(message, "")
         return True
+
+    def _count(self, kind: str) -> int:
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
+        return count
 
     def _log(self, kind: str, advice: str) -> None:
         if sys.is_finalizing():  # a frozen thread may hold the lock of a handler
