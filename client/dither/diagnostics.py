@@ -36,15 +36,18 @@ class Diagnostics:
         self._strict = strict
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
-        """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
+        """Count a mistake of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
         if self._count(kind) == 1 or new:
             self._log(kind, advice)
 
     def failed(self, place: str, error: BaseException) -> None:
-        """Count an exception that was caught at ``place``; log it as ``warn`` does if it is the first of its kind."""
-        kind = f"{place} failed: {described(error, self.folder)}"
+        """Count an exception that was caught at ``place``."""
+        self.found(f"{place} failed: {described(error, self.folder)}")
+
+    def found(self, kind: str, advice: str = "") -> None:
+        """Count a problem of the device, not of the app's code; log it as ``warn`` does if it is the first."""
         if self._count(kind) == 1:
-            self.warn(kind)
+            self.warn(kind, advice)
 
     def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
         """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
@@ -64,16 +67,16 @@ class Diagnostics:
             pass
         return wrong
 
-    def warn(self, message: str) -> bool:
+    def warn(self, message: str, advice: str = "") -> bool:
         """Log a warning if logging is set up; return whether it is.
 
-        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down or a disk
-        full, each time that a tool runs.
+        Otherwise Python would write it to the terminal of a user, each time that a tool runs: that a collector is down,
+        a disk full, or another version of the tool installed.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
             return False
-        self._log(message, "")
+        self._log(message, advice)
         return True
 
     def _count(self, kind: str) -> int:
