@@ -36,14 +36,18 @@ class Diagnostics:
         self._strict = strict
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
-        """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
-        count = self.counts[kind] = self.counts.get(kind, 0) + 1
-        if new or count == 1:
+        """Count a mistake of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
+        if self._count(kind) == 1 or new:
             self._log(kind, advice)
 
     def failed(self, place: str, error: BaseException) -> None:
         """Count an exception that was caught at ``place``."""
-        self.note(f"{place} failed: {described(error, self.folder)}")
+        self.found(f"{place} failed: {described(error, self.folder)}")
+
+    def found(self, kind: str, advice: str = "") -> None:
+        """Count a problem of the device, not of the app's code; log it as ``warn`` does if it is the first."""
+        if self._count(kind) == 1:
+            self.warn(kind, advice)
 
     def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
         """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
@@ -63,16 +67,21 @@ class Diagnostics:
             pass
         return wrong
 
-    def warn(self, message: str) -> bool:
+    def warn(self, message: str, advice: str = "") -> bool:
         """Log a warning if logging is set up; return whether it is.
 
-        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down.
+        Otherwise Python would write it to the terminal of a user, each time that a tool runs: that a collector is down,
+        a disk full, or another version of the tool installed.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
             return False
-        self._log(message, "")
+        self._log(message, advice)
         return True
+
+    def _count(self, kind: str) -> int:
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
+        return count
 
     def _log(self, kind: str, advice: str) -> None:
         if sys.is_finalizing():  # a frozen thread may hold the lock of a handler

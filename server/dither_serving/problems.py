@@ -84,7 +84,9 @@ class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
         """Return the problem as status, headers and body."""
         status, headers, body = _answer(self.kind.urn, self.kind.title, self.kind.status, self.detail)
         if self.kind is Kind.UNAUTHORIZED:
-            headers.append(("WWW-Authenticate", 'Bearer realm="dither", Basic realm="dither", charset="UTF-8"'))
+            # Two headers: Chromium takes one for a single challenge, of the scheme that is named first.
+            headers.append(("WWW-Authenticate", 'Bearer realm="dither"'))
+            headers.append(("WWW-Authenticate", 'Basic realm="dither", charset="UTF-8"'))
         if self.retry_after is not None:
             headers.append(("Retry-After", str(self.retry_after)))
         return status, headers, body

@@ -121,6 +121,13 @@ def test_on_a_full_disk_everything_can_be_deleted(make: Make, folder: Path, monk
     assert make(folder, mode=None).status().decided_by == "the user's choice"
 
 
+def test_a_failing_state_writes_nothing_on_the_terminal_of_a_tool(definitions: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    client = f"dither.Client({definitions!r}, {ENDPOINT!r}, 'app', {str(tmp_path / 'file' / 'state')!r}, environ={{}})"
+    done = run(f"import dither\nclient = {client}\nprint(client.consent('on'), len(client.status().trouble))")
+    assert (done.stdout, done.stderr) == ("False 1\n", "")
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
     make: Make, capfd: pytest.CaptureFixture[str], error: type[BaseException]

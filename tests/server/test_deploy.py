@@ -95,6 +95,9 @@ def test_commands_of_the_page_run_as_the_service_does() -> None:
     assert properties.keys() == {"DynamicUser", "StateDirectory", "StateDirectoryMode", "UMask", "EnvironmentFile"}
     assert properties == {key: service[key] for key in properties}
     assert "-E DITHER_CONFIG=/etc/dither/collector.toml" in text
+    commands = set(re.findall(r"^as_dither (\S+)", text, re.MULTILINE))
+    assert "doctor" in commands
+    assert commands <= collector_cli.commands.keys()
 
 
 @pytest.mark.slow  # starts three cold processes

@@ -132,12 +132,11 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
 
 def _no_comparison(name: str, comparison: Mapping[str, Any], began: date | None) -> str:
     """Say why there is nothing to compare, and when there will be, given the first day with reports."""
+    from ..reading.summaries.terminal_text import span_text
+
     if began is None:
         return f"{name}: no reports yet, so there is nothing to compare."
-    sides = [
-        f"{counted(side['reports'], 'report')} {side['since'] or ''} to {side['until'] or ''}".removesuffix("  to ")
-        for side in comparison["sides"]
-    ]
+    sides = [f"{counted(side['reports'], 'report')} {span_text(side)}".rstrip() for side in comparison["sides"]]
     return (
         f"{name}: nothing to compare: {sides[0]} and {sides[1]}. The first report came on {began}. "
         "Without any days, the last week is compared with the one before: possible "
@@ -202,7 +201,7 @@ def show_retention(found: Found, query: RetentionQuery, metric: str, as_json: bo
     --since, or later, to the last one that ends on --until.
     """
     from ..reading.estimates import EstimateReader
-    from ..reading.summaries.terminal_text import TextTable
+    from ..reading.summaries.terminal_text import TextTable, span_text
 
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, query.version)
@@ -213,12 +212,9 @@ def show_retention(found: Found, query: RetentionQuery, metric: str, as_json: bo
     level = f"{100 * answer['confidence']:g}%"
     head = ("week", "retention", f"{level} interval", "devices", "of", "weeks added up")
     rows = [_row(row) for row in answer["weeks"]]
-    lines = [printable(f"{metric}: {counted(answer['reports'], 'report')}") + _span(answer)]
+    days = span_text(answer)
+    lines = [printable(f"{metric}: {counted(answer['reports'], 'report')}") + (days and f", {days}")]
     click.echo(as_text(TextTable(lines, [head, *rows], [])))
-
-
-def _span(answer: Mapping[str, Any]) -> str:
-    return f", {answer['since']} to {answer['until']}" if answer["since"] else ""
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -152,10 +152,11 @@ def query_options(kind: type[Q], *names: str) -> Callable[[Callable[..., None]],
                 query = kind(
                     **{name: _read(name, chosen[name], text) for name, text in given.items() if text not in {None, ()}}
                 )
+                command(*args, query=query, **options)
             except ParameterError as error:
-                place = _flag_of(error.place) if error.place in chosen else error.place
+                is_ours = error.place in chosen and error.place != options.get("metric")
+                place = _flag_of(error.place) if is_ours else error.place
                 raise CommandError(f"{place}: {error.problem}") from None
-            command(*args, query=query, **options)
 
         decorated: Callable[..., None] = wrapped
         defaults = {one.name: one.default for one in fields(kind)}

@@ -128,12 +128,12 @@ def _number(answer: Mapping[str, Any], number: float | None) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> Any:
-    from ..reading.summaries.terminal_text import TextTable
+    from ..reading.summaries.terminal_text import TextTable, span_text
 
-    reference, days = answer["reference"], f"{answer['since']} to {answer['until']}"
+    reference = answer["reference"]
     before = [
-        f"{answer['metric']}: {counted(answer['reports'], 'report')} {days}, reference {reference['since']} to "
-        f"{reference['until']} with {counted(reference['reports'], 'report')}",
+        f"{answer['metric']}: {counted(answer['reports'], 'report')} {span_text(answer)}, reference "
+        f"{span_text(reference) or 'without days'} with {counted(reference['reports'], 'report')}",
         f"{100 * answer['confidence']:g}% intervals, which hold together on {counted(answer['looks'], 'day')}",
     ]
     if not answer["looks"]:

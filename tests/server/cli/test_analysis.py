@@ -28,6 +28,9 @@ def test_estimate_prints_a_table(folder: Path) -> None:
     assert lines[0].split() == ["value", "share", "%", "±", "interval", "consistent", "verdict"]
     assert [line.split()[0] for line in lines[1:]] == ["dark", "light", "=1+1", "other"]
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
+    for option, day, days in (("--since", "2027-01-01", "from {} on"), ("--until", "2020-01-01", "up to {}")):
+        nothing = invoke(folder, "estimate", "theme", option, day).stdout
+        assert nothing.startswith(f"theme: randomized-response, 0 reports, {days.format(day)}, 95% intervals\n")
 
 
 def test_estimate_shows_the_selected_values_with_the_same_numbers(folder: Path) -> None:
@@ -116,7 +119,12 @@ def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None
         invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout
     )
     assert (day["since"], [row["value"] for row in day["values"]]) == ("2026-11-20", ["light"])
-    assert "quantile: theme does not" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr
+    for name, theirs in (
+        ("quantile", "0.5"),
+        ("value", "nope"),
+        ("by", "nope"),
+    ):  # as typed, not as in the API
+        assert invoke(folder, "estimate", "theme", f"--{name}", theirs).stderr.startswith(f"dither-server: --{name}: ")
 
 
 def test_labels_cannot_steer_the_terminal() -> None:

@@ -16,7 +16,7 @@ def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -
     with collector(tmp_path, open=frozenset()) as closed:
         shut = closed.test_client().get("/", headers=browser)
     assert (shut.status_code, shut.mimetype) == (401, "text/html")
-    assert "Basic" in shut.headers["WWW-Authenticate"]
+    assert 'Basic realm="dither", charset="UTF-8"' in shut.headers.getlist("WWW-Authenticate"), "Chromium asks nothing"
     assert "enter it as the password" in shut.text
     for path, status, said in (
         ("/m/nothing", 404, "No such metric"),

@@ -222,5 +222,5 @@ def test_a_definition_with_the_lines_that_are_printed_is_one_that_a_collector_ta
     assert metrics["x"].mixed is not None
     assert "100 users in each period never fill a batch" in shown.stdout
     assert 'or once (period = "once": full after ' in shown.stdout
-    full = mixed("-k", "2", "--epsilon", "0.5", "--error", "0.2", "-n", "100000").stdout
+    full = mixed("-k", "2", "--error", "0.2", "-n", "100000").stdout
     assert "100,000 users in each period fill a batch each period." in full

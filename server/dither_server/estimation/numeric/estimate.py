@@ -30,8 +30,8 @@ class Quantile:
     the ends of the interval. Answers are rounded to a neighbouring point, so an answer itself may lie up to a step
     further out.
 
-    ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end of the range:
-    answers beyond the range are counted there, so the quantile may lie beyond; else "ok".
+    ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end of the range,
+    with that step: answers beyond the range are counted there, so the quantile may lie beyond; else "ok".
     """
 
     share: float
@@ -63,7 +63,7 @@ def _quantile(cuts: Cuts, total: Floats, share: float) -> Quantile:
     verdict: QuantileVerdict = "ok"
     if too_wide(low, high, last):
         verdict = "too-few"
-    elif low == 0 or high == last:
+    elif low <= 1 or high >= last - 1:  # with the step further out, which answers show
         verdict = "edge"
     return Quantile(share, point, low, high, verdict)
 

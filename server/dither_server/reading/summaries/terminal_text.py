@@ -19,17 +19,26 @@ class TextTable(NamedTuple):
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
     """Return the line that begins an estimate, with additions about its reports and its intervals."""
-    days = f", {answer['since']} to {answer['until']}" if answer["since"] else ""
+    days = span_text(answer)
     return (
-        f"{answer['metric']}: {answer['mechanism']}, {counted(answer['reports'], 'report')}{days}{reports} "
+        f"{answer['metric']}: {answer['mechanism']}, {counted(answer['reports'], 'report')}"
+        f"{days and f', {days}'}{reports} "
         f"{100 * answer['confidence']:g}% intervals{intervals}"
     )
 
 
 def side_line(side: Mapping[str, Any]) -> str:
     """Return the line about one side of a comparison."""
-    days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
+    days = span_text(side) or "no days"
     return f"{side['metric']} {side['version']}: {days}, {counted(side['reports'], 'report')}"
+
+
+def span_text(span: Mapping[str, Any]) -> str:
+    """Return the days from ``since`` to ``until``, either of which is None if no reports of an open span set it."""
+    since, until = span["since"], span["until"]
+    if since and until:
+        return f"{since} to {until}"
+    return f"from {since} on" if since else f"up to {until}" if until else ""
 
 
 def trend_line(answer: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ... import options
 from ...choices import MAX_SIZE, SurveyType
@@ -98,7 +99,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @click.option(
     "--relay",
     is_flag=True,
-    help="Plan for reports that a relay mixes: --epsilon is the ε of a report in a batch, not of the report alone.",
+    help="Plan for reports that a relay mixes: --epsilon, below 4, is the ε of a report in a batch, not of one alone.",
 )
 @click.option(
     "--delta", callback=options.share, default="1e-6", show_default=True, help="Grant a batch this δ, with --relay."
@@ -109,6 +110,8 @@ def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: 
 
     Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
+    from dither_shared.metrics.definition import MOST_MIXED
+
     from .numbers import NumberPlanner
     from .planner import RelayPlan
     from .shares import SelectionPlanner, SharePlanner, StringPlanner
@@ -120,6 +123,8 @@ def plan(run: Run, survey_type: SurveyType, relay: bool, delta: float, **asked: 
         "string": StringPlanner,
     }
     options.refuse_others(survey_type, kinds)
+    if relay and click.get_current_context().get_parameter_source("epsilons") is ParameterSource.DEFAULT:
+        asked["epsilons"] = tuple(epsilon for epsilon in asked["epsilons"] if epsilon < MOST_MIXED)
     planner = kinds[survey_type].asked(asked)
     if relay:
         mixed = RelayPlan(planner, delta)
