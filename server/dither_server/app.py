@@ -106,9 +106,7 @@ def _unheard(error: PeerGoneError) -> Response:
 
 def _http_problem(error: HTTPException) -> Response:
     """Answer the framework's own errors as problems, with the headers that belong to them, such as Allow."""
-    if error.code is None or error.code < HTTPStatus.BAD_REQUEST:
-        return Response(error.get_body(), error.code, error.get_headers())
-    status, headers, body = http_answer(error.code)
+    status, headers, body = http_answer(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
     own = {name for name, _ in headers}
     return _as_preferred((status, [*headers, *(pair for pair in error.get_headers() if pair[0] not in own)], body))
 
@@ -117,5 +115,4 @@ def _as_preferred(answer: Answer) -> Response:
     status, headers, body = answer
     if request.accept_mimetypes.best_match([MEDIA_TYPE, "text/html"]) != "text/html":
         return Response(body, status, headers)
-    kept = [pair for pair in headers if pair[0] not in {"Content-Type", "Content-Length"}]
-    return Response(render_template("problem.html", problem=json.loads(body)), status, kept, mimetype="text/html")
+    return Response(render_template("problem.html", problem=json.loads(body)), status, headers, mimetype="text/html")

@@ -6,6 +6,9 @@ beyond the request in work, and handles at most one request per iteration of the
 """
 
 import asyncio
+import socket
+import struct
+import sys
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Protocol, cast
@@ -13,6 +16,9 @@ from typing import Protocol, cast
 from .connection_limiter import ConnectionLimiter
 from .parser import LARGEST_READ, Parser
 from .request import Request
+
+_RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""The value of SO_LINGER that resets a connection when it is closed: on, for 0 seconds."""
 
 
 class _Handler(Protocol):
@@ -144,8 +150,14 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Abort the connection, and free its memory at once: many may be aborted in one iteration of the loop."""
+        """Reset the connection, and free its memory at once: many may be aborted in one iteration of the loop.
+
+        An answer in HTTP/1.0, which a proxy may ask for, ends where the connection is closed. Only a reset says that it
+        is not complete.
+        """
         self._parser.close()
+        with suppress(OSError):  # the peer is gone
+            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._transport.abort()
 
     def expire(self) -> None:
@@ -155,7 +167,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._flows.is_set():
             self._transport.close()
         else:
-            self._transport.abort()
+            self.abort()
 
     def _write(self, data: bytes) -> None:
         """Write, except to a peer that is gone: asyncio would log a line for each attempt."""

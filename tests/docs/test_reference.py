@@ -148,7 +148,8 @@ def test_reference_explains_every_file_and_record_of_a_state_folder(tmp_path: Pa
     state = tmp_path / "state"
     metrics = parse_metrics(
         "[metrics.a]\ntype = 'choice'\nvalues = ['x', 'y']\nepsilon = 1.0\npermanent_epsilon = 2.0\n"
-        "mechanism = 'local-hashing'\n[metrics.b]\ntype = 'boolean'\nepsilon = 1.0"
+        "mechanism = 'local-hashing'\n[metrics.b]\ntype = 'boolean'\nepsilon = 1.0\n[metrics.c]\ntype = 'number'\n"
+        "low = 0\nhigh = 9\nof = 'count'\nperiod = 'week'\nafter = '1 day'\nepsilon = 1.0"
     )
     days = iter([date(2026, 11, 1)] * 50 + [date(2026, 11, 3)] * 500)
     client = dither.Client(
@@ -162,9 +163,10 @@ def test_reference_explains_every_file_and_record_of_a_state_folder(tmp_path: Pa
     client.close()
     text = page("state-folder.md")
     files = {path.name for path in state.iterdir()}
-    assert {"consent", "secret", "journal", "extent", "delivery"} <= files <= keys_in(text)
+    assert {"consent", "secret", "journal", "extent", "delivery", "events"} <= files <= keys_in(text)
     lines = [
         line for name in ("consent", "secret", "journal") for line in (state / name).read_text("ascii").splitlines()
     ]
     kinds = {line.split(" ")[1] for line in lines}
-    assert {"journal", "debit", "permanent", "queued", "consent", "accepted", "secret"} <= kinds <= keys_in(text)
+    named = {"journal", "debit", "permanent", "queued", "consent", "accepted", "secret", "first-use"}
+    assert named <= kinds <= keys_in(text)

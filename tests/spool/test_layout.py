@@ -96,6 +96,10 @@ def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     backlog = layout.backlog()
     assert backlog[:3] == (size, 1, 2)
     assert backlog.free > 0
+    ids = 512 * 4096  # a page in each of two files of ids for each bucket
+    assert layout.needed() == layout.blobs.bytes_of("segments") + size + ids
+    elsewhere = SpoolLayout(blob_store_at(f"memory://{tmp_path.name}"), layout.journals)
+    assert elsewhere.needed() == 0, "an object store has room for a fold"
 
 
 def test_backlog_survives_a_journal_closed_during_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

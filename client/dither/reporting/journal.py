@@ -86,7 +86,7 @@ class Journal:
         self._today = today
         self._kind = kind_for((metrics or {}).values())
         self._warn = warn
-        self._day = self._drawn = 0  # of the last debit; of the first draw after a debit
+        self._day = self._drawn = 0  # of the last debit; of the last draw after a debit
         self.cursor = START
         """How far ledger and outbox follow the journal: replaced by another object after each change, and START only
         before it.
@@ -340,7 +340,6 @@ class Journal:
         elif rewritten:
             self._compacted_to = self.cursor.position
             self.needs_compaction = records > _SLACK_RECORDS and records > 2 * sum(1 for _ in self._kept())
-        self.needs_compaction = self.needs_compaction or 0 < self._drawn < today
 
     def _start_over(self) -> None:
         """Prepare to read the journal from its start."""
@@ -385,6 +384,6 @@ class Journal:
             self._day = record.day
             self.needs_compaction = self.needs_compaction or 0 < self._drawn < record.day
         elif type(record) is Permanent and self._day:
-            self._drawn = self._drawn or self._day
+            self._drawn = self._day
         if type(record) in Ledger.KINDS:
             self.ledger.apply(record)  # type: ignore[arg-type]  # likewise

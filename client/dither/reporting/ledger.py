@@ -292,7 +292,7 @@ class Ledger:
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, _NEVER))
             self.furthest = max(self.furthest, record.day)
         elif isinstance(record, FirstUse):
-            self.first_use = min(record.day, self.first_use or record.day)
+            self.first_use = record.day
             self.furthest = max(self.furthest, self.first_use)
         else:
             self._correct(record.day)

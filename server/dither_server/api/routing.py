@@ -27,7 +27,7 @@ from dither_shared import Metric
 from ..access.tokens import Role
 from ..analysis.estimate_table import privacy_fields, privacy_statement
 from ..collector import Collector
-from ..reading.analysis_limiter import Analysis, PeerGoneError, peer_gone_check
+from ..reading.analysis_limiter import Analysis, peer_gone_check
 from ..reading.parameters import Parameter, Parameters
 from ..reading.query import ListQuery
 from ..reading.schemas import Json, Schema
@@ -208,8 +208,6 @@ def _sent(analysis: Analysis, pieces: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from pieces
         analysis.end()
-    except PeerGoneError as error:
-        analysis.end(error)
     except BaseException as error:
         analysis.end(error)
         raise

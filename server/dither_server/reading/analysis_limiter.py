@@ -41,8 +41,8 @@ _PIECE = 1 << 16
 """Minimum bytes that are sent at once, unless the answer ends."""
 
 
-class PeerGoneError(DitherError):
-    """The peer has hung up, so nobody waits for the answer."""
+class PeerGoneError(DitherError, ConnectionError):
+    """The peer has hung up, so nobody waits for the answer. In the middle of one, the server aborts the connection."""
 
 
 def peer_gone_check(environ: WSGIEnvironment) -> Callable[[], bool]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script
+from client.devices import Calendar, Make, Script, compact
 from client.seals import KEYS
 from contract.exact_law import exact_law, law_of
 from dither.reporting.bodies import draw_row
@@ -369,6 +369,22 @@ def test_metric_that_apps_answer_waits_for_after_too(make: Make, monday: Calenda
         client.record("theme", "dark")
         assert client.status().queued == expected
         assert client.status().metrics[0].state == ("collected" if expected else "too new")
+        monday.pass_days(1)
+
+
+@pytest.mark.parametrize("wrong", [date(1970, 1, 1), date(2036, 1, 1)])
+def test_first_use_under_a_wrong_clock_is_the_day_on_which_it_is_set_right(
+    make: Make, folder: Path, monday: Calendar, wrong: date
+) -> None:
+    metrics = parse_metrics('[metrics.theme]\ntype = "boolean"\nafter = "2 days"\nepsilon = 1.0')
+    right, monday.day = monday.day, wrong
+    make(folder, metrics=metrics)
+    monday.day = right
+    for queued in (0, 0, 1):
+        client = make(folder, metrics=metrics)
+        client.record("theme", True)
+        assert client.status().queued == queued
+        compact(folder, monday, metrics=metrics)  # which keeps the day
         monday.pass_days(1)
 
 

@@ -231,3 +231,21 @@ def test_a_wake_during_the_last_step_gets_another_step() -> None:
     worker.wake()
     worker.join(60)
     assert len(steps) == 2
+
+
+def test_a_closed_worker_takes_no_step_until_it_is_opened() -> None:
+    """As when one thread closes the client while another makes a report."""
+    steps: list[int] = []
+
+    def step() -> None:
+        steps.append(1)
+
+    worker = Worker(step, lambda _: None)
+    worker.close()
+    worker.wake()
+    worker.join(60)
+    assert steps == []
+    worker.open()
+    worker.wake()
+    worker.join(60)
+    assert steps == [1]

@@ -29,7 +29,8 @@ def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -
         response = client.get(path, headers=browser)
         assert (response.status_code, response.mimetype) == (status, "text/html")
         assert said in response.text
-        assert problem(client.get(path))[0] == status
+        assert int(response.headers["Content-Length"]) == len(response.data)
+        assert problem(client.get(path, headers={"Accept": "*/*"}))[0] == status
 
 
 def test_browser_gets_an_internal_error_as_a_page(

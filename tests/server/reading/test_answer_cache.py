@@ -1,6 +1,7 @@
 """Answers are computed once for the same collected reports, as long as the cache has room."""
 
 import gc
+import threading
 import tracemalloc
 from datetime import date, timedelta
 from pathlib import Path
@@ -151,6 +152,23 @@ def test_answer_that_two_threads_compute_at_once_takes_the_room_of_one() -> None
     alone.get("key", lambda: table(900))
     assert len(cache.get("key", lambda: cache.get("key", lambda: table(900)))) == 900
     assert cache.size == alone.size
+
+
+def test_other_threads_wait_while_an_answer_is_found_and_while_it_is_kept() -> None:
+    """An answer could else be evicted between two steps. Another thread has a moment, and needs less without a lock."""
+    cache = AnswerCache(PLENTY)
+    passed: list[bool] = []
+
+    class Key:
+        def __hash__(self) -> int:
+            other = threading.Thread(target=cache.find, args=("other",))
+            other.start()
+            other.join(0.05)
+            passed.append(not other.is_alive())
+            return 0
+
+    cache.get(Key(), lambda: table(1))
+    assert passed == [False] * 3
 
 
 def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:

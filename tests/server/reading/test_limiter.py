@@ -85,6 +85,18 @@ def test_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest.M
     assert ended(app) == {"failed": 2}
 
 
+def test_peer_that_closes_its_side_in_the_middle_gets_no_end_of_the_answer(app: Flask) -> None:
+    gone: list[bool] = []
+    stream = app.test_client().get(TABLE, buffered=False, environ_overrides={"dither.peer_gone": lambda: any(gone)})
+    pieces = stream.iter_encoded()
+    next(pieces)
+    gone.append(True)
+    with pytest.raises(ConnectionError):
+        list(pieces)
+    stream.close()
+    assert ended(app) == {"abandoned": 1}
+
+
 def test_table_with_one_new_day_costs_that_day_and_is_refused_before_it_begins(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
