@@ -14,6 +14,7 @@ import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/r
 import { shown, textOf } from "./consent/text.js";
 import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
+import { attempt } from "./questions/plain.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
 import { empty, renewed } from "./state/data.js";
@@ -22,6 +23,9 @@ import { Sender } from "./upload/sender.js";
 
 /** Stands for data that cannot be read; its choice counts as off. @returns {Data} */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
+
+/** Holds if surroundings cannot be read. @type {import("./consent/rules.js").Consent} */
+const BLIND = { mode: "off", decidedBy: "the surroundings, which cannot be read", accepted: {} };
 
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
@@ -38,7 +42,7 @@ function partsOf(settings, diagnostics) {
   };
   const refusal = { holds: false }; // after a no, until a choice is stored
   const consent = (/** @type {Data} */ { choice }) =>
-    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
+    attempt(() => decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice)) ?? BLIND;
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   const sender = new Sender(shared);
   /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
@@ -79,15 +83,16 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
-   * options that are left out.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object, carrier?: (fetch: any) => any }} [host]
+   * What stands for options that are left out, and what makes of an app's `fetch` the one to upload with.
    */
-  constructor(compiled, options, { open, surroundings } = {}) {
+  constructor(compiled, options, { open, surroundings, carrier } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
+      if (carrier) settings.fetch = carrier(settings.fetch);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
@@ -146,11 +151,13 @@ export class Client {
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender, recorder }) => {
-      await this.#recorded;
-      await recorder.review?.();
+      const arrived = await sender.flush(timeout, async () => {
+        await this.#recorded;
+        await recorder.review?.();
+      });
       const lost = this.#lost || this.#silence;
       this.#lost = false;
-      return (await sender.flush(timeout)) && !lost;
+      return arrived && !lost;
     });
   }
 

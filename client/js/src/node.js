@@ -29,13 +29,12 @@ export class Client extends Base {
   constructor(compiled, options) {
     /** @type {{ last?: AbortController }} */
     const upload = {};
-    const given = telling(options?.fetch ?? fetchAlone);
-    const fetch = (/** @type {any} */ url, /** @type {any} */ init) => {
+    const carrier = (/** @type {any} */ own = fetchAlone) => (/** @type {any} */ url, /** @type {any} */ init) => {
       upload.last = new AbortController(); // an open connection keeps the program from ending
-      return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
+      return telling(own)(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
     };
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, { ...options, fetch }, { open: (app) => new FileState(appsFolder(), app), surroundings });
+    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, carrier });
     this.#upload = upload;
   }
 
