@@ -83,11 +83,10 @@ export function permission({ mode, accepted }, metric, today) {
 export function choose(data, mode, metrics, today, surroundings) {
   /** @type {Accepted} */
   const accepted = { ...data.choice?.accepted }; // an off has left none
-  const before = decide(surroundings, data.choice).mode;
   for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
   data.choice = { mode, accepted: mode === "off" ? {} : accepted };
   const holds = decide(surroundings, data.choice).mode;
-  if (holds === "off" || (holds === "on" && before === "local")) delete data.events; // those of "local" are never sent
+  if (holds === "off") delete data.events;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
   retain(data, kept, "dropped");
 }
