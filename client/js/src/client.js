@@ -14,7 +14,6 @@ import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/r
 import { shown, textOf } from "./consent/text.js";
 import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
-import { attempt } from "./questions/plain.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
 import { empty, renewed } from "./state/data.js";
@@ -23,9 +22,6 @@ import { Sender } from "./upload/sender.js";
 
 /** Stands for data that cannot be read; its choice counts as off. @returns {Data} */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
-
-/** Holds if surroundings cannot be read. @type {import("./consent/rules.js").Consent} */
-const BLIND = { mode: "off", decidedBy: "the surroundings, which cannot be read", accepted: {} };
 
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
@@ -42,7 +38,7 @@ function partsOf(settings, diagnostics) {
   };
   const refusal = { holds: false }; // after a no, until a choice is stored
   const consent = (/** @type {Data} */ { choice }) =>
-    attempt(() => decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice)) ?? BLIND;
+    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   const sender = new Sender(shared);
   /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
@@ -83,16 +79,15 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object, carrier?: (fetch: any) => any }} [host]
-   * What stands for options that are left out, and what makes of an app's `fetch` the one to upload with.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
+   * options that are left out.
    */
-  constructor(compiled, options, { open, surroundings, carrier } = {}) {
+  constructor(compiled, options, { open, surroundings } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
-      if (carrier) settings.fetch = carrier(settings.fetch);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
@@ -151,13 +146,10 @@ export class Client {
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender, recorder }) => {
-      const arrived = await sender.flush(timeout, async () => {
-        await this.#recorded;
-        await recorder.review?.();
-      });
-      const lost = this.#lost || this.#silence;
+      const arrived = await sender.flush(timeout, this.#recorded.then(() => recorder.review?.()));
+      const whole = arrived && !this.#lost && !this.#silence;
       this.#lost = false;
-      return arrived && !lost;
+      return whole;
     });
   }
 

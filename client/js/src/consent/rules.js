@@ -40,8 +40,12 @@ function signalled({ globalPrivacyControl, doNotTrack, webdriver } = {}) {
  * @param {Choice} choice
  * @returns {Consent}
  */
-export function decide({ navigator, environment }, choice) {
-  const verdict = signalled(navigator) ?? environment?.();
+export function decide(surroundings, choice) {
+  /** @type {Verdict | undefined} */
+  let verdict = ["", "the surroundings"]; // what cannot be read may be a no
+  try {
+    verdict = signalled(surroundings.navigator) ?? surroundings.environment?.();
+  } catch {}
   const [mode, by] = verdict ?? (choice ? [choice.mode, "the user's choice"] : ["off", UNASKED]);
   const known = isMode(mode);
   return {

@@ -79,23 +79,18 @@ export class Sender {
    * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or expected to fail;
    * resolve to whether all of it has arrived. Rejects if the state cannot be read.
    * @param {number} timeout
-   * @param {() => unknown} [ready] What must be done first, within the same time.
+   * @param {Promise<unknown>} [ready] Resolves to nothing when what must be done first is done, within the same time.
    */
   async flush(timeout, ready) {
     const { state } = this.#options;
     let timer;
-    const after = (/** @type {number} */ span) =>
-      new Promise((resolve) => (timer = setTimeout(resolve, Math.min(span, LONGEST_WAIT), false)));
-    const ended = after(timeout);
-    const arrived = async () => {
-      if ((await Promise.race([ready?.(), ended])) === false) return false;
+    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT), true)));
+    try {
+      if (await Promise.race([ready, ended])) return false;
       const { dropped } = (await state.read()).totals;
       await Promise.race([this.wake(new Set()), ended]);
       const { outbox, totals } = await state.read();
       return totals.dropped === dropped && outbox.every(({ local }) => local);
-    };
-    try {
-      return await Promise.race([arrived(), ended.then(() => after(PAUSE))]); // a state that hangs holds up nobody
     } finally {
       clearTimeout(timer);
     }
