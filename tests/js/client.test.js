@@ -170,8 +170,8 @@ test("a flush that fails says so, and the report waits", async () => {
   assert.deepEqual([queued, lastAttempt.accepted, lastAttempt.failures], [1, false, 1]);
 });
 
-test("forget deletes all, and stays off", async () => {
-  const { client, state } = scene();
+test("forget deletes all, and stays off, even if the environment says on", async () => {
+  const { client, state } = scene({ surroundings: { environment: () => ["on", "DITHER"] } });
   await client.consent("on");
   await client.record("theme", "dark");
   assert.equal(await client.forget(), true);

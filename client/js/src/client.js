@@ -36,9 +36,10 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const refusal = { holds: false }; // after a no, until a choice is stored
+  // After a no, until a choice is stored; after "forget", whatever the environment says, until a yes is.
+  const refusal = { holds: false, gone: false };
   const consent = (/** @type {Data} */ { choice }) =>
-    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
+    decide(refusal.gone ? {} : surroundings, refusal.holds || refusal.gone ? { mode: "off", accepted: {} } : choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   const sender = new Sender(shared);
   /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
@@ -206,6 +207,7 @@ export class Client {
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
       refusal.holds = false;
+      refusal.gone &&= mode === "off";
       await recorder.review?.(true);
       this.#wake();
       return true;
@@ -254,14 +256,13 @@ export class Client {
    */
   forget() {
     return this.#try("forget", false, async ({ state, today, recorder, refusal }) => {
-      refusal.holds = true;
+      refusal.gone = true;
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
       recorder.answered.clear();
-      refusal.holds = false;
       return true;
     });
   }

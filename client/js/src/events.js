@@ -185,9 +185,11 @@ export class events extends Recorder {
       };
     for (const [version, { begun, local }] of Object.entries(data.events ?? {})) {
       const known = formed.find((each) => each.version === version);
-      const shown = local && consent(data).mode !== "local"; // whoever has ended that mode: they are never sent
-      if (shown || isAhead(begun, today) || !(known ? this.#covers(data, known) : today - begun <= LONGEST_PERIOD))
+      const shown = consent(data).mode === "local";
+      // Whoever has ended the mode local, what it covered is never sent, also without an event in it: silence would tell.
+      if ((local && !shown) || isAhead(begun, today) || !(known ? this.#covers(data, known) : today - begun <= LONGEST_PERIOD))
         yield () => delete data.events?.[version];
+      else if (shown && !local) yield () => {}; // which #update marks
     }
     for (const each of metrics.values()) if (each.of && this.#covers(data, each)) yield* this.#due(data, each, today);
     const kept = metric && data.events?.[metric.version];
