@@ -179,7 +179,7 @@ test("forget deletes all, and stays off, even if the environment says on", async
   assert.deepEqual([mode, sent, queued, statuses[0].reports], ["off", 0, 0, 0]);
   assert.deepEqual(await client.pending(), []);
   assert.doesNotMatch(JSON.stringify(await state.read()), /theme/);
-  await client.consent("on");
+  await scene({ state }).client.consent("on"); // in another tab
   assert.equal(await client.record("theme", "dark"), "kept", "the ledger was deleted, and the memory of it, too");
 });
 

@@ -36,10 +36,13 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  // After a no, until a choice is stored; after "forget", whatever the environment says, until a yes is.
+  // After a no, until a choice is stored; and after "forget", when no environment may stand for a yes.
   const refusal = { holds: false, gone: false };
-  const consent = (/** @type {Data} */ { choice }) =>
-    decide(refusal.gone ? {} : surroundings, refusal.holds || refusal.gone ? { mode: "off", accepted: {} } : choice);
+  const consent = (/** @type {Data} */ { choice }) => {
+    const last = refusal.holds ? { mode: "off", accepted: {} } : choice;
+    const found = decide(surroundings, last);
+    return refusal.gone && found.mode !== "off" ? decide({}, last) : found;
+  };
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   const sender = new Sender(shared);
   /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
@@ -226,9 +229,7 @@ export class Client {
     });
   }
 
-  /**
-   * Return the exact bodies of the last uploads that the collector accepted, oldest first.
-   */
+  /** Return the exact bodies of the last uploads that the collector accepted, oldest first. */
   sent() {
     return this.#try("sent", /** @type {string[]} */ ([]), async ({ look }) => (await look()).sent);
   }
@@ -256,13 +257,14 @@ export class Client {
    */
   forget() {
     return this.#try("forget", false, async ({ state, today, recorder, refusal }) => {
-      refusal.gone = true;
+      refusal.holds = refusal.gone = true;
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
       recorder.answered.clear();
+      refusal.holds = false;
       return true;
     });
   }
