@@ -341,7 +341,7 @@ class ClientCore:
             self.journal.apply_mode(self.permission.consent().mode)
             if mode != "off" and self.stopped.end():
                 self.uploader.restart()
-            if self._events is not None:
+            if self._events is not None and not self.stopped:
                 self._events.review_again()
                 self._review()
         except Exception as error:

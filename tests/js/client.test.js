@@ -155,6 +155,9 @@ test("a flush reports an answer that is lost while it begins", async () => {
   state.update = () => Promise.reject(new Error("full"));
   const outcome = client.record("theme", "dark");
   assert.deepEqual([await client.flush(), await outcome], [false, "failed"]);
+  state.update = () => new Promise(() => {});
+  client.record("theme", "dark");
+  assert.equal(await client.flush(1), false, "an answer that is never kept holds up no flush");
 });
 
 test("a flush that fails says so, and the report waits", async () => {
@@ -167,8 +170,8 @@ test("a flush that fails says so, and the report waits", async () => {
   assert.deepEqual([queued, lastAttempt.accepted, lastAttempt.failures], [1, false, 1]);
 });
 
-test("forget deletes all, and stays off", async () => {
-  const { client, state } = scene();
+test("forget deletes all, and stays off, even if the environment says on", async () => {
+  const { client, state } = scene({ surroundings: { environment: () => ["on", "DITHER"] } });
   await client.consent("on");
   await client.record("theme", "dark");
   assert.equal(await client.forget(), true);
@@ -176,7 +179,7 @@ test("forget deletes all, and stays off", async () => {
   assert.deepEqual([mode, sent, queued, statuses[0].reports], ["off", 0, 0, 0]);
   assert.deepEqual(await client.pending(), []);
   assert.doesNotMatch(JSON.stringify(await state.read()), /theme/);
-  await client.consent("on");
+  await scene({ state }).client.consent("on"); // in another tab
   assert.equal(await client.record("theme", "dark"), "kept", "the ledger was deleted, and the memory of it, too");
 });
 
@@ -344,8 +347,9 @@ test("a thrown value without a text makes nothing fail", async () => {
     assert.equal(await client.consent("on", { [Symbol.iterator]: fails }), false);
     assert.equal(await client.flush({ valueOf: fails }), false);
     assert.equal(await client.record("theme", "dark", { get platform() { return fails(); } }), "failed");
-    const unread = scene({ state: { ...client, read: fails } });
-    assert.equal((await unread.client.status()).mode, "off");
+    for (const part of [{ state: { ...client, read: fails } }, { surroundings: { environment: fails } }]) {
+      assert.equal((await scene({ ...part, background: true }).client.status()).mode, "off");
+    }
   }
 });
 

@@ -430,18 +430,22 @@ test("in the mode local the reports are for the person's eyes", async () => {
   assert.deepEqual([met.posts, (await client.preview()).length], [[], 2]);
 });
 
-test("events of the mode local are never sent", async () => {
-  const met = device();
-  const client = met.open(only(["exports", "crash"]));
-  await client.consent("local");
-  await client.add("exports");
-  await client.add("crash");
-  await client.consent("on");
-  met.day += 7;
-  await client.flush();
-  const sent = met.posts.map((body) => JSON.parse(body).metric);
-  assert.deepEqual(sent, ["exports"], "none of the row that was drawn for the mode local, and a count from then on");
-});
+for (const who of ["the person", "the environment"])
+  test(`events of the mode local are never sent: ${who}`, async () => {
+    let mode = who === "the environment" ? ["local", "DITHER"] : undefined;
+    const met = device({ surroundings: { environment: () => mode } });
+    const client = met.open(only(["exports", "crash"]));
+    if (!mode) await client.consent("local");
+    await client.add("exports");
+    if (!mode) await client.add("crash"); // one that is not added is part of the answer, too
+    mode = undefined;
+    await client.consent("on");
+    met.day += 7;
+    await client.flush();
+    const sent = met.posts.map((body) => JSON.parse(body).metric);
+    assert.deepEqual(sent, ["exports"], "none of the row that was drawn for the mode local, and a count from then on");
+    near("exports", answersOf(met.posts).exports[0], 0);
+  });
 
 test("data of a client without events are read as having none", async () => {
   const met = device();

@@ -36,9 +36,13 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const refusal = { holds: false }; // after a no, until a choice is stored
-  const consent = (/** @type {Data} */ { choice }) =>
-    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
+  // After a no, until a choice is stored; and after "forget", when no environment may stand for a yes.
+  const refusal = { holds: false, gone: false };
+  const consent = (/** @type {Data} */ { choice }) => {
+    const last = refusal.holds ? { mode: "off", accepted: {} } : choice;
+    const found = decide(surroundings, last);
+    return refusal.gone && found.mode !== "off" ? decide({}, last) : found;
+  };
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   const sender = new Sender(shared);
   /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
@@ -146,11 +150,10 @@ export class Client {
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender, recorder }) => {
-      await this.#recorded;
-      await recorder.review?.();
-      const lost = this.#lost || this.#silence;
+      const arrived = await sender.flush(timeout, this.#recorded.then(() => recorder.review?.()));
+      const whole = arrived && !this.#lost && !this.#silence;
       this.#lost = false;
-      return (await sender.flush(timeout)) && !lost;
+      return whole;
     });
   }
 
@@ -207,6 +210,7 @@ export class Client {
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
       refusal.holds = false;
+      refusal.gone &&= mode === "off";
       await recorder.review?.(true);
       this.#wake();
       return true;
@@ -225,9 +229,7 @@ export class Client {
     });
   }
 
-  /**
-   * Return the exact bodies of the last uploads that the collector accepted, oldest first.
-   */
+  /** Return the exact bodies of the last uploads that the collector accepted, oldest first. */
   sent() {
     return this.#try("sent", /** @type {string[]} */ ([]), async ({ look }) => (await look()).sent);
   }
@@ -255,7 +257,7 @@ export class Client {
    */
   forget() {
     return this.#try("forget", false, async ({ state, today, recorder, refusal }) => {
-      refusal.holds = true;
+      refusal.holds = refusal.gone = true;
       try {
         await state.erase();
       } finally {

@@ -199,4 +199,5 @@ export class DitherConsent extends Host {
   }
 }
 
-globalThis.customElements?.define("dither-consent", DitherConsent);
+// A second script of the page may have brought this file, too: to define it again would end that script.
+if (!globalThis.customElements?.get("dither-consent")) globalThis.customElements?.define("dither-consent", DitherConsent);

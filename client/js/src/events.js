@@ -141,7 +141,7 @@ export class events extends Recorder {
 
   /** @param {Metric} [metric] @param {unknown} [item] */
   async #update(metric, item) {
-    const { state, today, background, sender } = this.#parts;
+    const { state, today, background, sender, consent } = this.#parts;
     const day = today();
     if (!metric && this.#reviewed === day) return;
     let data = await state.read();
@@ -150,9 +150,10 @@ export class events extends Recorder {
     if (!this.#changes(data, metric, item).next().done)
       data = await state.update((data) => {
         for (const change of this.#changes(data, metric, item)) change();
+        if (consent(data).mode === "local") for (const kept of Object.values(data.events ?? {})) kept.local = true;
         return data;
       });
-    this.#reviewed = this.#parts.consent(data).mode === "off" ? 0 : day;
+    this.#reviewed = consent(data).mode === "off" ? 0 : day;
     if (background && data.outbox.at(-1)?.batch !== newest) sender?.wake();
     return data;
   }
@@ -182,10 +183,13 @@ export class events extends Recorder {
         const lost = formed.map(({ version, period }) => [version, { begun: FIRST_DAY[period](today), state: LOST }]);
         data.events = Object.fromEntries(lost);
       };
-    for (const [version, { begun }] of Object.entries(data.events ?? {})) {
+    for (const [version, { begun, local }] of Object.entries(data.events ?? {})) {
       const known = formed.find((each) => each.version === version);
-      if (isAhead(begun, today) || !(known ? this.#covers(data, known) : today - begun <= LONGEST_PERIOD))
+      const shown = consent(data).mode === "local";
+      // Whoever has ended the mode local, what it covered is never sent, also without an event in it: silence would tell.
+      if ((local && !shown) || isAhead(begun, today) || !(known ? this.#covers(data, known) : today - begun <= LONGEST_PERIOD))
         yield () => delete data.events?.[version];
+      else if (shown && !local) yield () => {}; // which #update marks
     }
     for (const each of metrics.values()) if (each.of && this.#covers(data, each)) yield* this.#due(data, each, today);
     const kept = metric && data.events?.[metric.version];

@@ -2,6 +2,7 @@
 import "./all.js";
 import { Client as Base } from "./client.js";
 import { environment } from "./consent/node_environment.js";
+import { attempt } from "./questions/plain.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
 import { fetchAlone, telling } from "./upload/alone.js";
@@ -29,13 +30,13 @@ export class Client extends Base {
   constructor(compiled, options) {
     /** @type {{ last?: AbortController }} */
     const upload = {};
-    const given = telling(options?.fetch ?? fetchAlone);
-    const fetch = (/** @type {any} */ url, /** @type {any} */ init) => {
+    const carrier = (/** @type {any} */ fetch) => (/** @type {any} */ url, /** @type {any} */ init) => {
       upload.last = new AbortController(); // an open connection keeps the program from ending
-      return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
+      return telling(fetch)(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
     };
+    const given = attempt(() => ({ ...options, fetch: carrier(options?.fetch ?? fetchAlone) })) ?? options;
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, { ...options, fetch }, { open: (app) => new FileState(appsFolder(), app), surroundings });
+    super(compiled, given, { open: (app) => new FileState(appsFolder(), app), surroundings });
     this.#upload = upload;
   }
 

@@ -45,8 +45,8 @@
  * @property {string} batch Its batch id, 32 hex digits.
  * @property {number} cohort
  * @property {string} row In base64, the cohort with it.
- * @typedef {{ begun: number, state: any }} Kept The first day of a period, and the answer so far (events.js): a `Drawn`,
- * a number, the days of events, or "lost".
+ * @typedef {{ begun: number, state: any, local?: boolean }} Kept The first day of a period, and the answer so far
+ * (events.js): a `Drawn`, a number, the days of events, or "lost"; and whether some of it is of the mode local.
  * @typedef {object} Queued A report that waits.
  * @property {string} batch 32 hex digits.
  * @property {string} metric

@@ -289,9 +289,12 @@ def test_edited_events_with_a_right_checksum_cost_their_report_and_nothing_else(
 
 @pytest.mark.parametrize("how", ["off", "forget"])
 def test_refusing_or_forgetting_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
-    client = make(folder, metrics=METRICS)
+    client = make(folder, metrics=METRICS, environ={"DITHER": "on"} if how == "forget" else {})
     client.add("exports")
-    client.consent("off") if how == "off" else client.forget()
+    if how == "forget":
+        client.forget()
+    client.consent("off")
+    assert client.status().queued == 0
     assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
     client.add("exports")
     assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()

@@ -8,6 +8,7 @@ import { scene } from "./scene.js";
 /** Show the element, and note what it fires. */
 const show = async () => {
   await import("/client/js/src/element.js");
+  await import("/client/js/src/element.js?of-another-script"); // which may bring it, too
   window.fired = [];
   document.addEventListener("dither-consent", ({ detail }) => window.fired.push(detail));
   const element = document.createElement("dither-consent");

@@ -40,8 +40,12 @@ function signalled({ globalPrivacyControl, doNotTrack, webdriver } = {}) {
  * @param {Choice} choice
  * @returns {Consent}
  */
-export function decide({ navigator, environment }, choice) {
-  const verdict = signalled(navigator) ?? environment?.();
+export function decide(surroundings, choice) {
+  /** @type {Verdict | undefined} */
+  let verdict = ["", "the surroundings"]; // what cannot be read may be a no
+  try {
+    verdict = signalled(surroundings.navigator) ?? surroundings.environment?.();
+  } catch {}
   const [mode, by] = verdict ?? (choice ? [choice.mode, "the user's choice"] : ["off", UNASKED]);
   const known = isMode(mode);
   return {
@@ -83,11 +87,10 @@ export function permission({ mode, accepted }, metric, today) {
 export function choose(data, mode, metrics, today, surroundings) {
   /** @type {Accepted} */
   const accepted = { ...data.choice?.accepted }; // an off has left none
-  const before = decide(surroundings, data.choice).mode;
   for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
   data.choice = { mode, accepted: mode === "off" ? {} : accepted };
   const holds = decide(surroundings, data.choice).mode;
-  if (holds === "off" || (holds === "on" && before === "local")) delete data.events; // those of "local" are never sent
+  if (holds === "off") delete data.events;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
   retain(data, kept, "dropped");
 }

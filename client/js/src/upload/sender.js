@@ -1,3 +1,4 @@
+import { told } from "../diagnostics.js";
 import { MAX_BYTES, trim } from "../reporting/ledger.js";
 import { retain } from "../state/data.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./transport.js";
@@ -78,16 +79,21 @@ export class Sender {
    * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or expected to fail;
    * resolve to whether all of it has arrived. Rejects if the state cannot be read.
    * @param {number} timeout
+   * @param {Promise<unknown>} [ready] Resolves to nothing when what must be done first is done, within the same time.
    */
-  async flush(timeout) {
+  async flush(timeout, ready) {
     const { state } = this.#options;
-    const { dropped } = (await state.read()).totals;
     let timer;
-    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))));
-    await Promise.race([this.wake(new Set()), ended]);
-    clearTimeout(timer);
-    const { outbox, totals } = await state.read();
-    return totals.dropped === dropped && outbox.every(({ local }) => local);
+    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT), true)));
+    try {
+      if (await Promise.race([ready, ended])) return false;
+      const { dropped } = (await state.read()).totals;
+      await Promise.race([this.wake(new Set()), ended]);
+      const { outbox, totals } = await state.read();
+      return totals.dropped === dropped && outbox.every(({ local }) => local);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** @param {Set<string>} [tried] */
@@ -102,7 +108,7 @@ export class Sender {
       if (pause) this.#timer = setTimeout(() => this.wake(), pause);
       this.#timer?.unref?.();
     } catch (error) {
-      diagnostics.note(`upload failed: ${error}`);
+      diagnostics.note("upload failed: " + told(error));
     }
   }
 
