@@ -64,8 +64,7 @@ class Prior:
         edges = np.linspace(z.min(initial=0.0), _SURE, _BINS)
         centres = (edges[1:] + edges[:-1]) / 2
         counts, _ = np.histogram(z[~sure], edges)
-        # The likelihood is relative to that of the best θ, because it would underflow for every θ if z is far below 0.
-        likelihood = np.exp(-((centres[:, np.newaxis] - _GRID) ** 2 - np.minimum(centres, 0)[:, np.newaxis] ** 2) / 2)
+        likelihood = np.exp(-((centres[:, np.newaxis] - _GRID) ** 2) / 2)  # a z so far below 0 that it vanishes is 0
         for _ in range(steps):
             posterior = self._posterior(likelihood)
             self._share = counts @ posterior  # in number; the posterior is scaled

