@@ -77,7 +77,7 @@ def look_up(people: People, mechanism: Mechanism, candidates: Sequence[str], rng
 def look_long_up(people: People, epsilon: float, rng: np.random.Generator) -> Scores:
     """Look for a long list, hashed before."""
     sketch = ProjectiveSketch.calibrate(None, epsilon)
-    buckets_of(people.candidates, sketch.rows, sketch.buckets)
+    buckets_of(people.candidates, sketch.rows, sketch.buckets, 0)
     return look_up(people, sketch, people.candidates, rng)
 
 

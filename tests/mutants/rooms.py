@@ -124,6 +124,19 @@ ROOMS: dict[str, Room] = {
             *_tests("server/estimation", "strings/test_discovery", "numeric/test_mean", "decoders/test_rappor"),
         ),
     ),
+    "decoders": Room(
+        (
+            *_named(f"{_SERVER}/estimation/decoders", "decoder", "linear_system", "rappor", "support"),
+            f"{_SERVER}/estimation/hashing.py",
+            f"{_SERVER}/estimation/strings/*.py",
+        ),
+        (
+            *_tests("server/estimation/decoders", "linear_system", "windows", "support"),
+            *_tests("server/estimation/strings", "cells", "rows", "selection"),
+            *_tests("server/estimation", "collisions", "decoders/test_rappor", "repeats"),
+            *_tests("server/estimation/strings", "lookup", "discovery"),
+        ),
+    ),
 }
 
 

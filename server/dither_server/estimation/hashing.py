@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared.primitives.bloom import GROUP, bloom_digest, bloom_positions
+from dither_shared.primitives.bloom import GROUP, bloom_digest, bloom_positions, word_limit
 from dither_shared.primitives.buckets import MAX_ROWS, bucket_digest
 
 Buckets = NDArray[np.uint16]
@@ -17,10 +17,10 @@ Buckets = NDArray[np.uint16]
 Marks = NDArray[np.uint16]
 """Positions, shape (cohorts, hashes, values): those of one cohort are contiguous, because they are read together."""
 
-_BLOCK = 1 << 19
+_AT_ONCE = 1 << 19
 """Number of values times cohorts hashed in one step; 8 MB of digests at 2 hashes."""
 
-_STRINGS = 1 << 16
+_CHUNK = 1 << 16
 """Number of strings whose digests are in memory at a time; 6 MB."""
 
 
@@ -38,7 +38,7 @@ def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]
 
 
 @lru_cache(maxsize=8)
-def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0) -> Buckets:
+def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int) -> Buckets:
     """Return the bucket of each value (its UTF-8 bytes) in each row of a level of a sketch."""
     buckets_by_row = hashed_buckets((value.encode("utf-8") for value in values), len(values), level, rows, buckets)
     buckets_by_row.flags.writeable = False
@@ -48,8 +48,8 @@ def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0)
 def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
     """Return the bucket of each value in each row of a level, as ``primitives/buckets.py`` defines it."""
     hashed, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
-    for start in range(0, count, _STRINGS):
-        digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])
+    for start in range(0, count, _CHUNK):
+        digests = b"".join([bucket_digest(value, level) for value in islice(coming, _CHUNK)])
         words = np.frombuffer(digests, dtype=">u4").reshape(-1, MAX_ROWS)[:, :rows]
         hashed[:, start : start + len(words)] = (words % buckets).T
     return hashed
@@ -58,7 +58,7 @@ def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, b
 def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[Any]:
     """Return the positions of values in all cohorts, computed block by block."""
     cohorts, hashes, _ = marks.shape
-    block = max(1, _BLOCK // cohorts)
+    block = max(1, _AT_ONCE // cohorts)
     for start in range(0, len(values), block):
         encoded = [value.encode("utf-8") for value in values[start : start + block]]
         marks[:, :, start : start + len(encoded)] = _hashed(encoded, cohorts, bits, hashes)
@@ -74,7 +74,7 @@ def _hashed(values: Sequence[bytes], cohorts: int, bits: int, hashes: int) -> Ma
     words = words.transpose(0, 2, 3, 1).reshape(groups * GROUP, hashes, len(values))[:cohorts]
     marks = (words % bits).astype(np.uint16)
     ordered = np.sort(marks, axis=1)
-    odd = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1) | (words >= (1 << 32) - (1 << 32) % bits).any(axis=1)
+    odd = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1) | (words >= word_limit(bits)).any(axis=1)
     for cohort, place in np.argwhere(odd):
         marks[cohort, :, place] = bloom_positions(values[place], int(cohort), bits, hashes)
     return marks

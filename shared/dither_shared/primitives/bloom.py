@@ -29,9 +29,14 @@ def bloom_digest(value: bytes, number: int, block: int, hashes: int) -> bytes:
     return shake_256(_PREFIX + _NUMBERS(number, block) + value).digest(8 * GROUP * hashes)
 
 
+def word_limit(bits: int) -> int:
+    """Return the largest multiple of ``bits`` up to 2^32: a word below it, modulo ``bits``, is exactly uniform."""
+    return (1 << 32) - (1 << 32) % bits
+
+
 def bloom_positions(value: bytes, cohort: int, bits: int, hashes: int) -> tuple[int, ...]:
     """Return the ``hashes`` distinct positions in [0, bits) of ``value`` in ``cohort``, in the order drawn."""
-    limit = (1 << 32) - (1 << 32) % bits
+    limit = word_limit(bits)
     group, place = divmod(cohort, GROUP)
     width = 8 * hashes
     stream = bloom_digest(value, group, 0, hashes)[width * place : width * (place + 1)]

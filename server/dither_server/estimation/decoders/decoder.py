@@ -138,9 +138,8 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
 
     This is the support if a report has at most one of these cells.
     """
-    items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
-    if mechanism.items.open:
-        items = tuple(label.encode("utf-8") for label in labels)
+    size = mechanism.size
+    items: tuple[Item, ...] = tuple(label.encode("utf-8") for label in labels) if size is None else tuple(range(size))
     cells, owners, cohorts, covering = _supporting(mechanism, items)
     supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
     np.add.at(supporting, owners, tally.counts.ravel()[cells])
@@ -173,7 +172,7 @@ class Symbols(Decoder[Decoded]):
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
         """Decode once per group, each report weighted by the number of the group's values that it supports."""
         joined = np.zeros(len(group), dtype=np.int64)
-        for number in range(int(group.max()) + 1):
+        for number in np.unique(group):
             inside = group == number
             weights = np.rint(self.supported(mechanism, inside.astype(np.float64))).astype(np.int64)
             table = tally.counts * weights.reshape(tally.counts.shape)

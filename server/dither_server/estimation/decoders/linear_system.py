@@ -36,7 +36,7 @@ class BitCounts:
 
     def variance(self, share: Floats) -> Floats:
         """Return Var y, over noise and sampling, of cells that a ``share`` of the cohort marks."""
-        reported = self.b + (self.a - self.b) * np.clip(share, 0.0, 1.0)
+        reported = self.b + (self.a - self.b) * share
         return np.asarray(reported * (1 - reported) / (self.reports[:, np.newaxis] * (self.a - self.b) ** 2))
 
 
@@ -59,10 +59,8 @@ class System:
         present = np.flatnonzero(table.reports)
         table = replace(table, reports=table.reports[present], counts=table.counts[present])
         marks = marks if len(present) == len(marks) else marks[present]
-        system = cls(table, marks, np.zeros(0), np.ones(table.counts.shape))
-        system = replace(system, weight=1 / table.variance(system.share(np.zeros(system.candidates))))
-        share = (table.counts / table.reports[:, np.newaxis] - table.b) / (table.a - table.b)
-        return replace(system, target=system.centred(share))
+        shifted = table.counts / (table.reports[:, np.newaxis] * (table.a - table.b))  # centring removes b, too
+        return cls(table, marks, shifted, np.ones(shifted.shape)).reweighted(np.zeros(marks.shape[2]))
 
     @property
     def candidates(self) -> int:
@@ -82,13 +80,7 @@ class System:
 
     def spread(self, frequency: Floats) -> Floats:
         """Return X f, centred."""
-        held = np.flatnonzero(frequency)
-        few = 4 * len(held) < len(frequency)
-        marks, weights = (self.marks[:, :, held], frequency[held]) if few else (self.marks, frequency)
-        bits = self.weight.shape[1]
-        repeated = np.tile(weights, marks.shape[1])
-        rows = [np.bincount(cohort.ravel(), repeated, bits + 1)[:bits] for cohort in marks]
-        return self.centred(np.array(rows))
+        return self.centred(self._marked(frequency))
 
     def gathered(self, residual: Floats) -> Floats:
         """Return X' W r for a centred residual."""
@@ -115,15 +107,20 @@ class System:
         return np.asarray(columns.reshape(cohorts * bits, len(chosen)))
 
     def share(self, frequency: Floats) -> Floats:
-        """Return the share of each cohort that marks each bit, including people who hold unknown strings."""
-        cohorts, bits = self.weight.shape
-        background = float((self.marks < bits).sum()) / max(1, cohorts * bits * self.candidates)
-        return np.asarray(np.clip(self.spread(frequency) + background, 0.0, 1.0))
+        """Return the share of each cohort that marks each bit; the bits of unknown strings are uniform."""
+        background = (self.marks < self.weight.shape[1]).sum() / (self.weight.size * self.candidates)
+        return np.asarray(np.clip(self._marked(frequency) + (1 - frequency.sum()) * background, 0, 1))
 
     def reweighted(self, frequency: Floats) -> Self:
         """Return the system with weights computed from a fit."""
         system = replace(self, weight=1 / self.table.variance(self.share(frequency)))
         return replace(system, target=system.centred(self.target))
+
+    def _marked(self, frequency: Floats) -> Floats:
+        """Return X f."""
+        bits = self.weight.shape[1]
+        repeated = np.tile(frequency, self.marks.shape[1])
+        return np.array([np.bincount(cohort.ravel(), repeated, bits)[:bits] for cohort in self.marks])
 
     def _by_cohort(self, cells: Floats) -> list[Floats]:
         """Return for every cohort and candidate the sum of the cells that the candidate marks."""
@@ -191,11 +188,9 @@ def _errors(system: System, solve: Floats, residual: Floats, variance: Floats, w
     strings that are no candidates. Cohorts are independent surveys of one population; if there are many, the scatter of
     their contributions gives an error that assumes nothing about the dependence of reports.
     """
-    spare = system.freedom - width
-    seen = float(residual @ (system.weight.ravel() * residual)) / spare if spare > 0 else 1.0
-    error = np.sqrt(variance * max(1.0, seen))
-    cohorts = len(system.weight)
-    if cohorts >= _MANY_COHORTS and width < system.freedom // 2:
+    spare, cohorts = system.freedom - width, len(system.weight)
+    error = np.sqrt(variance * max(1.0, float(residual @ (system.weight.ravel() * residual)) / spare))
+    if cohorts >= _MANY_COHORTS:
         parts = (solve * residual).reshape(len(solve), cohorts, -1).sum(axis=2)
         scatter = (parts**2).sum(axis=1) * cohorts / (cohorts - 1) * system.freedom / spare
         error = np.maximum(error, np.sqrt(scatter))

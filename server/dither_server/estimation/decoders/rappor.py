@@ -61,16 +61,13 @@ class Prior:
     def shrink(self, z: Floats, steps: int) -> _Shrunk:
         """Update the law from ``z`` in ``steps`` steps of EM, and return the posterior of each θ."""
         sure = z >= _SURE
-        edges = np.linspace(min(-1.0, float(z.min(initial=0.0))), _SURE, _BINS + 1)
+        edges = np.linspace(z.min(initial=0.0), _SURE, _BINS)
         centres = (edges[1:] + edges[:-1]) / 2
         counts, _ = np.histogram(z[~sure], edges)
-        # The likelihood is relative to that of the best θ, because it would underflow for every θ if z is far below 0.
-        likelihood = np.exp(-((centres[:, np.newaxis] - _GRID) ** 2 - np.minimum(centres, 0)[:, np.newaxis] ** 2) / 2)
+        likelihood = np.exp(-((centres[:, np.newaxis] - _GRID) ** 2) / 2)  # a z so far below 0 that it vanishes is 0
         for _ in range(steps):
             posterior = self._posterior(likelihood)
-            self._share = counts @ posterior
-            self._share[-1] += sure.sum()
-            self._share /= max(1, len(z))
+            self._share = counts @ posterior  # in number; the posterior is scaled
         posterior = self._posterior(likelihood)
         mean = posterior @ _GRID
         variance = posterior @ _GRID**2 - mean**2
@@ -121,10 +118,10 @@ def amp(system: System) -> _AmpFit:
         fit = _amp_step(system, prior, best.mean, residual, _LATER)
         change = fit.noise / best.noise - 1
         if change > _ASTRAY:
-            break  # possible if there are few cells, or candidates mark the same bits
+            return best  # possible if there are few cells, or candidates mark the same bits
         best = fit
         if abs(change) < _STILL:
-            break
+            return fit
         residual = (1 - _DAMPING) * _onsager_residual(system, fit, residual) + _DAMPING * residual
     return best
 

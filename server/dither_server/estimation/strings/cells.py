@@ -56,22 +56,22 @@ class Chance:
     def judged(self, scores: Floats) -> Floats:
         """Return scores, shape (S,), lowered to the normal quantiles of the probability of such a score by chance."""
         chance = np.interp(scores, _THRESHOLDS, self._tails)
-        far = scores > _THRESHOLDS[-1]
+        far = scores > _THRESHOLDS.max()
         if far.any():
             least = scores[far] / np.sqrt(len(self.cells)) - SLACK
             chance[far] = sum(np.log(_share_above(cells, least)) for cells in self.cells)
-        return np.where(scores < _THRESHOLDS[0], scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
+        return np.where(scores < _THRESHOLDS.min(), scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
 
     def least(self, judged: float) -> float:
         """Return the least score that is ``judged`` at least this high."""
-        scores = np.concatenate([np.arange(0, _THRESHOLDS[-1], 0.02), np.geomspace(_THRESHOLDS[-1], 1e4, 200)])
+        scores = np.concatenate([np.arange(0, _THRESHOLDS.max(), 0.02), np.geomspace(_THRESHOLDS.max(), 1e4, 200)])
         return float(scores[np.argmax(self.judged(scores) >= judged)])
 
     @cached_property
     def _tails(self) -> Floats:
         """The logarithms of the probabilities of reaching each of ``_THRESHOLDS`` by chance."""
         root = np.sqrt(len(self.cells))
-        most = int(np.ceil(_THRESHOLDS[-1] / _WIDTH))
+        most = int(np.ceil(_THRESHOLDS.max() / _WIDTH))
         places = [np.clip(np.rint(cells / root / _WIDTH), 0, most).astype(np.intp) for cells in self.cells]
         laws = [np.bincount(row, minlength=most + 1) / max(1, len(row)) for row in places]
         tails = np.empty(len(_THRESHOLDS))
@@ -133,14 +133,14 @@ class Cells:
         """Fit the strings of ``marks``, the buckets of S strings, at least one row of which has reports."""
         shape = self.rows.share.shape
         places = marks.astype(np.intp) + np.arange(shape[0])[:, np.newaxis] * shape[1]
-        frequency = np.zeros(marks.shape[1])
+        frequency, share = np.zeros(marks.shape[1]), self.rows.share.ravel()
         for _ in range(_PASSES):
-            background = max(0.0, 1 - float(np.clip(frequency, 0, 1).sum())) / self.rows.buckets
-            weight = self._weight(places, np.clip(frequency, 0, 1))
-            target = self.rows.share.ravel() - background
-            solved = _solved(places, target, weight)
-            frequency = solved.frequency
-        left = target - _load(places, frequency, target.size)
+            weight = self._weight(places, np.maximum(frequency, 0))
+            solved = _solved(places, np.stack([share, np.ones_like(share)]), weight)
+            alone, even = solved.frequency
+            background = self._background(float(alone.sum()), float(even.sum()))
+            frequency = alone - background * even
+        left = share - background - _load(places, frequency, share.size)
         with np.errstate(divide="ignore"):
             rows = zip(frequency + left[places], 1 / np.sqrt(weight[places]), strict=True)
         score = _agreed(rows, np.where(np.isfinite(solved.error), frequency / solved.error, -np.inf))
@@ -149,6 +149,14 @@ class Cells:
         chance = self._chance(left, weight, marks, background)
         read = Read(frequency, solved.error, chance.judged(score))
         return Fitted(marks, read, left, weight, free, self.rows.buckets, chance)
+
+    def _background(self, alone: float, even: float) -> float:
+        """Return the share b = U/B of all other strings in each cell: that with which all shares sum to 1.
+
+        The strings' frequencies sum to ``alone`` - b ``even``. A list that fills nearly all buckets leaves b unknown.
+        """
+        buckets = self.rows.buckets
+        return min(max(0.0, 1 - alone) / max(buckets - even, 1.0), 1 / buckets)
 
     def _chance(self, left: Floats, weight: Floats, marks: Buckets, background: float) -> Chance:
         """Return the distribution of the cells without any of ``marks``, from ``left`` and the rest of the rows."""
@@ -165,7 +173,7 @@ class Cells:
     def _weight(self, places: Indices, held: Floats) -> Floats:
         """Return the inverse variance of each cell, given the frequencies ``held`` of these strings."""
         rows, buckets = self.rows.share.shape
-        load = np.clip(_load(places, held, rows * buckets), 0, 1)
+        load = _load(places, held, rows * buckets)
         return np.asarray(1 / (self.rows.variance(load.reshape(rows, buckets)) + self.crowd)).ravel()
 
 
@@ -191,20 +199,23 @@ def _agreed(rows: Iterable[tuple[Floats, Floats]], score: Floats) -> Floats:
 
 
 class _Solved(NamedTuple):
-    """``leverage``: the share of each cell's variance that is fitted."""
+    """``frequency``: one row per target; ``leverage``: the share of each cell's variance that is fitted."""
 
     frequency: Floats
     error: Floats
     leverage: Floats
 
 
-def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
-    """Solve the least-squares problem of strings at ``places``, shape (rows, S), indices into the flattened cells."""
+def _solved(places: Indices, targets: Floats, weight: Floats) -> _Solved:
+    """Solve the least-squares problem of strings at ``places``, shape (rows, S), indices into the flattened cells.
+
+    ``targets`` has one row per problem, each of which differs in its right-hand side only.
+    """
     trust = weight[places]
     information = trust.sum(axis=0)
-    frequency = (trust * target[places]).sum(axis=0) / information
+    frequency = (trust * targets[:, places]).sum(axis=1) / information
     variance, known = 1 / information, np.ones(len(information), dtype=np.bool_)
-    leverage = np.zeros(len(target))
+    leverage = np.zeros(len(weight))
     leverage[places] = trust / information
     for group in _groups(places):
         cells, where = np.unique(places[:, group], return_inverse=True)
@@ -212,7 +223,7 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
         columns[where.reshape(places.shape[0], -1), np.arange(len(group))] = 1.0
         weighted = columns.T * weight[cells]
         inverse = np.asarray(scipy.linalg.pinvh(weighted @ columns))
-        frequency[group] = inverse @ (weighted @ target[cells])
+        frequency[:, group] = targets[:, cells] @ weighted.T @ inverse
         variance[group] = np.diag(inverse)
         known[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
         leverage[cells] = np.einsum("cs,st,tc->c", columns, inverse, weighted)
@@ -229,9 +240,7 @@ def _groups(places: Indices) -> list[Indices]:
     owners = np.tile(np.arange(len(tied)), len(places))
     edges = (np.ones(owners.size), (owners, len(tied) + where[:, tied].ravel()))
     size = len(tied) + len(cells)
-    _, labels = scipy.sparse.csgraph.connected_components(
-        scipy.sparse.coo_array(edges, shape=(size, size)), directed=False
-    )
+    _, labels = scipy.sparse.csgraph.connected_components(scipy.sparse.coo_array(edges, shape=(size, size)))
     labels = labels[: len(tied)]
     order = np.argsort(labels, kind="stable")
     return np.split(tied[order], np.flatnonzero(np.diff(labels[order])) + 1)
@@ -239,7 +248,7 @@ def _groups(places: Indices) -> list[Indices]:
 
 def _load(places: Indices, frequency: Floats, cells: int) -> Floats:
     """Return the sum of the frequencies in each cell."""
-    return np.bincount(places.ravel(), np.tile(frequency, len(places)), cells).astype(np.float64, copy=False)
+    return np.asarray(np.bincount(places.ravel(), np.tile(frequency, len(places)), cells), dtype=np.float64)
 
 
 def _gathered(table: Floats, marks: Buckets) -> Floats:

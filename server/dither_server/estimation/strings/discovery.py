@@ -109,7 +109,7 @@ def discover(
             found = found[:0]
         if len(found) > KEPT:
             marks = _marks(mechanism, found, level)
-            found = found[highest(Cells.of(rows).fit(marks[:, :0]).with_each(marks).score, KEPT)]
+            found = found[highest(Cells.of(rows).fit(marks[:, []]).with_each(marks).score, KEPT)]
     progress(levels, levels)
     result = _confirmed(mechanism, found, tally, confidence)
     progress(levels + 1, levels)

@@ -110,8 +110,8 @@ class Rows:
         supported, common = self.q + (self.p - self.q) * share, low + (high - low) * share
         spread = supported * (1 - supported) / (self.p - self.q) ** 2
         spread = spread + (self.repeats - 1) * common * (1 - common) / (high - low) ** 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.reports[:, np.newaxis] > 0, spread / self.reports[:, np.newaxis], np.inf)
+        with np.errstate(divide="ignore"):  # a row without reports
+            return np.asarray(spread / self.reports[:, np.newaxis])
 
     @cached_property
     def concentration(self) -> float:

@@ -101,7 +101,7 @@ def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
 
 
 def _leading(score: Floats, entering: Booleans, marks: Buckets) -> Booleans:
-    """Return which of the strings selected by ``asked`` have the highest score in all of their cells."""
+    """Return which of the ``entering`` strings have the highest score in all of their cells."""
     leading = entering.copy()
     worth = np.where(entering, score, -np.inf)
     for row in marks:
@@ -120,8 +120,7 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
     rows, marks = Rows.of(mechanism, tally, whole_rows(mechanism)), marks_in(mechanism, labels)
     if not rows.total:
         return Fit.of_nothing(len(labels))
-    if len(labels) < rows.buckets // 2:
-        rows, marks = rows.only(marks)
+    rows, marks = rows.only(marks)
     together = len(labels) <= _MOST_AT_ONCE
     read, found, cells, chance = _together(rows, marks) if together else _selected(rows, marks)
     return Fit.of(

@@ -5,14 +5,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_server.estimation.decoders.linear_system import BitCounts
-from dither_server.estimation.decoders.rappor import Prior, decode, regress
+from dither_server.estimation.decoders.linear_system import BitCounts, System, refit
+from dither_server.estimation.decoders.rappor import Prior, _residual_of, amp, decode, regress
 from dither_server.estimation.estimate import _fitted, estimate
 from dither_server.estimation.fit import Fit
-from dither_server.estimation.hashing import marks_of
+from dither_server.estimation.hashing import buckets_of, columns_of, marks_of
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
 from dither_shared.primitives.bloom import bloom_positions
+from dither_shared.primitives.buckets import bucket_digest, bucket_in
 
 MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=64, hashes=2, cohorts=8)
 CANDIDATES = tuple(f"candidate {number}" for number in range(60))
@@ -189,24 +190,58 @@ def fits() -> list[Fit]:
 
 
 def test_few_of_the_found_candidates_are_held_by_nobody(fits: list[Fit]) -> None:
-    """About 350 are found; if 5% of them are false, 17, then 45 or more are with probability below 1e-6."""
+    """Each of 480 is found with probability 0.985; if 5% are false, 25, then 55 or more are once in 10^6."""
     assert all(np.isinf(fit.unlisted_error) for fit in fits)  # more than can be fitted together
     false = sum(int(fit.found[len(TRUE) :].sum()) for fit in fits)
     true = sum(int(fit.found[: len(TRUE)].sum()) for fit in fits)
-    assert true > 300
+    assert true > 450
     assert false < 45
 
 
 def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fit]) -> None:
-    """Of about 350, 95% are covered; fewer than 88% would be with probability below 1e-6 even if pairs went together.
+    """Of about 480, 95% are covered; fewer than 88% would be with probability below 1e-6 even if pairs went together.
 
     Without regard to the selection it would be 86% of them. Of all 18,480, fewer than 94% would be with as little
-    probability if groups of 1.6 went together.
+    probability if groups of 1.6 went together; the squared errors of those that are not found average to 1 within
+    4.9 * sqrt(2 * 1.6 / 18,000) = 0.065.
     """
     found = np.array([fit.found for fit in fits])
     covered = np.array([(np.maximum(fit.low, 0) <= HELD) & (fit.high >= HELD) for fit in fits])
     assert covered[found].mean() > 0.88
     assert covered.mean() > 0.94
+    scores = np.array([fit.frequency / fit.standard_error for fit in fits])[:, len(TRUE) :]
+    assert abs(np.mean(scores[~found[:, len(TRUE) :]] ** 2) - 1) < 0.065
+
+
+def test_noise_of_a_long_list_that_nobody_holds_has_its_closed_form() -> None:
+    """Each bit is reported as often as the others: of C cohorts, a string has C h (1 - h/m) cells of information."""
+    reports, (a, b), share = 10**6, (0.6, 0.4), 1 / 32
+    reported = b + (a - b) * share
+    counts = np.full((32, 32), round(reported * reports))
+    fit = decode(BitCounts(np.full(32, reports), counts, a, b), marks_of(DECOYS, 32, 32, 1))
+    variance = reported * (1 - reported) / (reports * (a - b) ** 2) / (32 * (1 - share))
+    assert fit.standard_error == pytest.approx(variance**0.5)
+    assert fit.frequency == pytest.approx(0, abs=0.1 * variance**0.5)
+    assert not fit.found.any()
+    assert not fit.consistent.any()
+
+
+def test_no_more_candidates_are_found_than_half_of_the_degrees_of_freedom() -> None:
+    """Those with the highest scores, of 20 that people hold, on 4 free bits in each of 8 cohorts."""
+    share = np.linspace(0.03, 0.07, 20)
+    marked = marks_of(tuple(map(str, range(20))), 8, 5, 1)
+    load = np.array([np.bincount(cohort.ravel(), share, 5) for cohort in marked])
+    fit = decode(BitCounts(np.full(8, 10**9), np.rint((0.2 + 0.6 * load) * 10**9).astype(np.int64), 0.8, 0.2), marked)
+    assert fit.found.sum() == 16
+    assert fit.found[-10:].all()
+
+
+def test_message_passing_never_ends_with_much_more_noise_than_no_fit() -> None:
+    """It would end with 17% more, because 1,500 strings mark the same 16 bits."""
+    counts = np.random.default_rng(0).uniform(0.2, 0.8, (1, 16))
+    table = BitCounts(np.array([10**5]), np.random.default_rng(0).binomial(10**5, counts), 0.9, 0.1)
+    system = System.of(table, marks_of(tuple(map(str, range(1500))), 1, 16, 1))
+    assert amp(system).noise < 1.1 * float((system.weight * system.target**2).sum()) / system.freedom
 
 
 def test_consistent_fit_is_consistent_and_closer_to_the_true_shares(fits: list[Fit]) -> None:
@@ -234,6 +269,20 @@ def test_candidates_that_are_not_found_count_with_their_expected_share() -> None
     assert np.mean([np.abs(fit.consistent - held).sum() for fit in fits]) < 0.41
 
 
+def test_refit_of_one_candidate_agrees_with_message_passing() -> None:
+    """At its fixed point each candidate is fitted to the residual of the others, as a refit does to few chosen."""
+    mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=2, cohorts=16)
+    strings = tuple(f"true {number}" for number in range(300)) + DECOYS[:90]
+    tally = sampled(np.random.default_rng(17), mechanism, strings[:300], np.full(300, 1 / 300), 1_000_000)
+    table = BitCounts(tally.reports, tally.counts, float(mechanism.a), float(mechanism.b))
+    system = System.of(table, marks_of(strings, 16, 16, 2))
+    shared = amp(system)
+    for place in range(0, 390, 13):
+        chosen = np.array([place])
+        alone = refit(system, chosen, _residual_of(system, chosen, shared), shared.mean)
+        assert abs(alone.frequency[0] - shared.frequency[place]) < 0.1 * shared.standard_error[place]
+
+
 def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> None:
     """Nothing distinguishes this candidate, and few of the others are absent: all but this one may pass."""
     strings = tuple(f"true {number}" for number in range(300))
@@ -251,22 +300,32 @@ def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> N
 
 
 @pytest.mark.parametrize(
-    ("cohorts", "bits", "hashes"), [(64, 128, 2), (3, 16, 3), (11, 100, 4), (9, 5, 4), (2, 4096, 1)]
+    ("cohorts", "bits", "hashes"),
+    [(64, 128, 2), (3, 16, 3), (11, 100, 4), (9, 5, 4), (2, 4096, 1), (20, 257, 1), (8, 60_000, 1)],
 )
-def test_many_strings_are_hashed_as_each_is(cohorts: int, bits: int, hashes: int) -> None:
-    values = (*(f"value {number}" for number in range(50)), "", "Zoë")
+def test_many_strings_are_hashed_as_each_is(
+    cohorts: int, bits: int, hashes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In several blocks, too. Of 60,000 bits, a word of each of two values is skipped, as one in 90,000 is."""
+    monkeypatch.setattr("dither_server.estimation.hashing._AT_ONCE", 100)
+    monkeypatch.setattr("dither_server.estimation.hashing._CHUNK", 7)
+    values = (*(f"value {number}" for number in (*range(50), 2686, 12_754)), "", "Zoë")
     marks = marks_of(values, cohorts, bits, hashes)
     for place, value in enumerate(values):
         for cohort in range(cohorts):
             assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
+    assert hashes > 1 or (columns_of(values, cohorts, bits) == marks[:, 0]).all()
+    for row, buckets in enumerate(buckets_of(values, 8, 1 << 16, 3)):
+        assert buckets.tolist() == [bucket_in(bucket_digest(value.encode(), 3), row, 1 << 16) for value in values]
 
 
 def test_the_prior_learns_what_candidates_are_like() -> None:
-    """Half are 0 and half 4, so one seen at 2 may be either, one seen at 0 or 4 is what it seems."""
+    """Half are 0 and half 4: by Bayes's rule one seen at z is 4 with the odds e^(4z - 8); far above it is itself."""
     quantiles = special.ndtri((np.arange(2000) + 0.5) / 2000)
+    seen = np.array([-50.0, 0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 20.0])
     prior = Prior()
-    prior.shrink(np.concatenate([quantiles, quantiles + 4]), 400)
-    at = prior.shrink(np.concatenate([quantiles, quantiles + 4, [0.0, 2.0, 4.0, 20.0]]), 1)
-    assert at.mean[-4:] == pytest.approx([0, 2, 4, 20], abs=0.3)
-    assert at.variance[-3] > 2
-    assert at.variance[-1] == 1
+    prior.shrink(np.concatenate([quantiles, quantiles + 4]), 2000)
+    at = prior.shrink(np.concatenate([quantiles, quantiles + 4, seen]), 1)
+    four = 1 / (1 + np.exp(8 - 4 * seen[:-2]))
+    assert at.mean[-8:] == pytest.approx([*4 * four, 8, 20], abs=0.03)
+    assert at.variance[-8:] == pytest.approx([*16 * four * (1 - four), 1, 1], abs=0.2)

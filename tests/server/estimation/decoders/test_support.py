@@ -1,10 +1,13 @@
 """Support counts from the tally alone: the fast decoders against the definition."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from contract.cases import each, small_at
-from dither_server.estimation.decoders.decoder import Decoder, Symbols
+from dither_server.estimation.decoders.decoder import Decoder, Pairs, Symbols
 from dither_server.estimation.decoders.support import decoder_of, support
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.transform import plane
@@ -14,11 +17,13 @@ from dither_shared import (
     HadamardResponse,
     LocalHashing,
     Mechanism,
+    PrefixSketch,
     PrivSet,
     ProjectiveGeometry,
+    Rappor,
     SetResponse,
 )
-from dither_shared.mechanism import NUMBERS
+from dither_shared.mechanism import LISTED, NUMBERS
 
 
 def cases() -> list[Mechanism]:
@@ -39,29 +44,82 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(f"value {number}" for number in range(mechanism.size or 20))
 
 
-@each(cases)
-def test_support_is_the_sum_over_the_cells_of_a_value(mechanism: Mechanism) -> None:
+def membership(mechanism: Mechanism) -> NDArray[np.int64]:
+    """Return 1 for each cell that supports a value, shape (cohorts, cells, values)."""
+    labels = labels_of(mechanism)
+    member = np.zeros((mechanism.cohorts, mechanism.cells, len(labels)), dtype=np.int64)
+    for value, label in enumerate(labels):
+        for cohort in range(mechanism.cohorts):
+            item = value if mechanism.size is not None else label.encode()
+            member[cohort, list(mechanism.supporting(item, cohort)), value] = 1
+    return member
+
+
+def random_tally(mechanism: Mechanism) -> Tally:
     rng = np.random.default_rng(11)
     counts = rng.integers(0, 1000, (mechanism.cohorts, mechanism.cells))
-    tally = Tally(rng.integers(1000, 9000, mechanism.cohorts), counts)
-    if mechanism.shape.value == "symbol":  # one report, one cell
-        tally = Tally(counts.sum(axis=1), counts)
-    decoded = support(mechanism, tally, labels_of(mechanism))
-    gathered = Decoder[Mechanism]().support(mechanism, tally, labels_of(mechanism))
-    assert (gathered.supporting == decoded.supporting).all()
-    assert (gathered.trials == decoded.trials).all()
-    for number, label in enumerate(labels_of(mechanism)):
-        item = number if mechanism.size is not None else label.encode()
-        cells_of = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
-        assert decoded.supporting[number] == sum(
-            counts[cohort, list(cells)].sum() for cohort, cells in enumerate(cells_of)
-        )
-        covering = [cohort for cohort, cells in enumerate(cells_of) if cells]
-        assert decoded.trials[number] == tally.reports[covering].sum()
-    if isinstance(decoder := decoder_of(mechanism), Symbols):  # the sum over some values, taken in the other order
-        some = rng.integers(0, 2, len(decoded.supporting))
-        supported = decoder.supported(mechanism, some.astype(np.float64)).reshape(counts.shape)
-        assert (counts * supported).sum() == pytest.approx(some @ decoded.supporting)
+    symbols = mechanism.shape.value == "symbol"  # one report, one cell
+    return Tally(counts.sum(axis=1) if symbols else rng.integers(1000, 9000, mechanism.cohorts), counts)
+
+
+@each(cases)
+def test_support_is_the_sum_over_the_cells_of_a_value(mechanism: Mechanism) -> None:
+    tally, member = random_tally(mechanism), membership(mechanism)
+    for decoder in (decoder_of(mechanism), Decoder[Mechanism]()):
+        decoded = decoder.support(mechanism, tally, labels_of(mechanism))
+        assert (decoded.supporting == np.einsum("cj,cjv->v", tally.counts, member)).all()
+        assert (decoded.trials == tally.reports @ member.any(axis=1)).all()
+
+
+@each(lambda: [case for case in cases() if case.items == LISTED])
+def test_sums_over_groups_are_those_over_pairs_of_values(mechanism: Mechanism) -> None:
+    """Of the reports that support two values of a group, and of those that cover two; of the selected values a cell."""
+    tally, member, decoder = random_tally(mechanism), membership(mechanism), decoder_of(mechanism)
+    group = np.arange(member.shape[2]) % 3
+    same, weights = group[:, np.newaxis] == group, np.random.default_rng(1).uniform(size=len(group))
+    selected = (weights > 0.5).astype(np.float64)
+    together = decoder.together(mechanism, tally, group)
+    in_group = member @ same
+    assert together is None or (together == np.einsum("cj,cjv,cjv->v", tally.counts, member, in_group)).all()
+    covers = member.any(axis=1)
+    both = (covers * tally.reports[:, np.newaxis]).T @ covers
+    assert decoder.covered_weights(mechanism, tally, weights, group) == pytest.approx((both * same) @ weights)
+    if isinstance(decoder, Symbols):
+        assert decoder.supported(mechanism, selected).ravel() == pytest.approx((member @ selected).ravel())
+
+
+@each(cases)
+def test_many_values_cost_less_to_estimate_than_to_show(mechanism: Mechanism) -> None:
+    decoder, values = decoder_of(mechanism), 10**9
+    assert decoder.cost(mechanism, 0) >= 0
+    assert mechanism.name == "set-response" or 10**4 < decoder.cost(mechanism, values) < values  # it shows pairs
+    if mechanism.items == LISTED:
+        assert 10**4 < decoder.cost_together(mechanism, values, 3) < values
+
+
+def test_many_cells_cost_something_and_a_regression_costs_more_than_to_show_its_strings() -> None:
+    for wide in (LocalHashing.calibrate(500, 3.0), PrefixSketch.calibrate(None, 3.0, characters=26, length=8)):
+        assert 50 < decoder_of(wide).cost(wide, 0) < wide.cohorts * wide.cells < decoder_of(wide).cost(wide, 10**9)
+    rappor = Rappor.calibrate(None, 2.0)
+    assert decoder_of(rappor).cost(rappor, 10**6) > 10**6
+
+
+def test_share_of_both_values_is_unbiased_within_what_their_single_shares_allow() -> None:
+    """With p = 3/5 and q = 1/5: (46/100 - 1/5)/(2/5) is 13/20, and so on; if no report tells, it is the least."""
+    both, trials = np.array([46, 24, 60, 0, 1, 0]), np.array([100, 100, 100, 100, 1, 0])
+    pairs = Pairs.none("")._replace(
+        values=np.array([[0, 1], [0, 1], [0, 1], [2, 3], [4, 4], [0, 1]]), both=both, trials=trials,
+        p=Fraction(3, 5), q=Fraction(1, 5),
+    )  # fmt: skip
+    shares = pairs.shares(np.array([0.7, 0.9, 0.2, 0.3, 0.95]))
+    assert shares == pytest.approx([0.65, 0.6, 0.7, 0, 0.95, 0.6])
+
+
+def test_absent_pairs_have_no_entries_and_reports_that_tell_everything() -> None:
+    none = Pairs.none("why")
+    assert [len(each) for each in (none.values, none.both, none.each, none.trials, none.repeats)] == [0] * 5
+    assert [none.p, none.q, *none.shared] == [1, 0, 1, 0]
+    assert none.shares(np.ones(2)).shape == (0,)
 
 
 def test_supporting_counts_stay_exact_when_large() -> None:

@@ -1,10 +1,12 @@
 """Fits of strings that share buckets: collisions are undone, errors are those of least squares."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import special
 
-from dither_server.estimation.strings.cells import Cells, Chance
+from dither_server.estimation.strings.cells import Cells, Chance, Read
 from dither_server.estimation.strings.rows import Rows
 from server.estimation.strings.sketched import noiseless
 
@@ -41,17 +43,6 @@ def test_strings_in_the_same_buckets_get_the_same_estimate() -> None:
     assert fit.read.frequency[2] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
-    marks = np.array([[3, 3, 7, 9, 11], [1, 2, 2, 5, 12]], dtype=np.uint16)
-    rows = noiseless(marks, [0.3, 0.1, 0.2, 0.2, 0.0], BUCKETS)
-    fitted = Cells(rows, 0.0).fit(marks[:, [0, 3]])
-    beside = fitted.with_each(marks)
-    for place in (1, 4):
-        together = Cells(rows, 0.0).fit(marks[:, [0, 3, place]]).read
-        assert beside.frequency[place] == pytest.approx(together.frequency[2], abs=0.01)
-        assert beside.error[place] == pytest.approx(together.error[2], rel=0.05)
-
-
 def test_string_supported_by_one_row_only_is_scored_by_the_other_row() -> None:
     share = np.zeros((2, BUCKETS))
     share[:, 3] = 0.5  # a string that people hold
@@ -76,14 +67,83 @@ def test_row_without_reports_leaves_the_estimate_to_the_other_row() -> None:
         assert read.score[0] > 3  # any string is in this bucket once in 4096
 
 
-def test_chance_of_a_score_averages_over_every_pair_of_cells() -> None:
-    rng = np.random.default_rng(1)
-    cells = tuple(np.append(rng.standard_normal(500), [3.0, 8.0, 20.0]) for _ in range(2))
-    pairs = np.array([each.ravel() for each in np.meshgrid(*cells)])
-    score = np.minimum(pairs.sum(axis=0) / np.sqrt(2), np.sqrt(2) * (pairs.min(axis=0) + 0.65))
-    thresholds = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 11.0, 27.0])
-    chances = Chance(cells).judged(thresholds)
-    assert chances[0] == 1.0
-    share = np.array([(score >= threshold).mean() for threshold in thresholds])
-    assert (chances <= thresholds).all()
-    assert special.ndtr(-chances[1:]) == pytest.approx(np.maximum(share, special.ndtr(-thresholds))[1:], rel=0.15)
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_chance_of_a_score_is_the_share_of_the_combinations_of_cells_that_reach_it(rows: int) -> None:
+    """By enumeration, where each score is a whole number of bins: all rows together, and each but for the slack."""
+    bins = np.random.default_rng(rows).integers(5, 60, (rows, 3))
+    bins[0], bins[-1, 0] = (-40, 20, 400), 90
+    chance = Chance(tuple(0.05 * np.sqrt(rows) * bins))
+    every = np.clip(list(product(*bins)), 0, 200)
+    scores = np.arange(1.5, 10.1, 0.25)
+    least = np.maximum(np.rint((scores / np.sqrt(rows) - 0.65) / np.sqrt(rows) / 0.05), 0)
+    reached = (every.sum(axis=1)[:, np.newaxis] >= np.rint(scores / 0.05)) & (every.min(axis=1)[:, np.newaxis] >= least)
+    expected = np.maximum(reached.mean(axis=0), special.ndtr(-scores))
+    assert special.ndtr(-chance.judged(scores)) == pytest.approx(expected)
+    beyond = [np.mean(cells >= 12 / np.sqrt(rows) - 0.65) for cells in chance.cells]
+    expected = np.array([max(np.prod(beyond), special.ndtr(-12)), special.ndtr(-1.4)])
+    assert special.ndtr(-chance.judged(np.array([12.0, 1.4]))) == pytest.approx(expected)
+
+
+def test_least_score_is_the_first_that_is_judged_as_high() -> None:
+    chance = Chance((np.append(special.ndtri((np.arange(500) + 0.5) / 500), [3.0, 8.0, 20.0]),) * 2)
+    for judged, step in ((0.5, 0.021), (3.0, 0.021), (5.0, 0.5)):
+        least = chance.least(judged)
+        before, after = chance.judged(np.array([least - step, least]))
+        assert before < judged <= after
+
+
+def test_chance_of_rows_of_a_single_cell_or_none_is_certain_or_unknown() -> None:
+    scores = np.array([2.0, 9.0, 15.0])
+    assert np.isneginf(Chance((np.array([20.0]),)).judged(scores)).all()
+    assert (Chance((np.zeros(0),)).judged(scores) == scores).all()
+
+
+def test_strings_beside_unlisted_ones_are_fitted_exactly() -> None:
+    """Of 16 buckets a row, with 2/5 of the people spread evenly: a chain, a pair that shares a bucket, a single one."""
+    marks = np.array([[3, 3, 7, 9, 9, 11], [1, 2, 2, 5, 6, 12], [0, 1, 2, 3, 4, 5]], dtype=np.uint16)
+    shares = [0.2, 0.05, 0.1, 0.1, 0.05, 0.1]
+    load = noiseless(marks, shares, 16).share + 0.4 / 16
+    fit = Cells(Rows(load, np.array([10**4, 2 * 10**4, 10**4]), 0.5, 0.25), 1e-5).fit(marks)
+    assert fit.read.frequency == pytest.approx(shares)
+    assert fit.left == pytest.approx(0, abs=1e-12)
+
+
+def test_shares_outside_the_range_leave_the_background_inside_it() -> None:
+    """One string in two rows: the rest is 1 if it is estimated below 0, and 0 if above 1."""
+    for share, frequency in ((-0.1, -0.1 - 1 / 16), (1.3, 1.3)):
+        rows = Rows(np.full((2, 16), share), np.array([100, 100]), 0.5, 0.25)
+        assert Cells(rows, 0.0).fit(np.zeros((2, 1), dtype=np.uint16)).read.frequency == pytest.approx([frequency])
+
+
+def test_string_beside_a_fitted_one_is_scored_by_its_least_row_without_that_cell() -> None:
+    """Rows of 16 buckets say 0.3 and 0.305 of the fitted string, of which the other shares the bucket in the first.
+
+    So the first row says -0.005 of it, with the variance of a difference of cells.
+    """
+    share = np.full((2, 16), 0.025)
+    share[0, 3], share[1, 1], share[1, 7] = 0.3, 0.305, 0.3
+    rows, crowd = Rows(share, np.array([10**6, 10**6]), 0.5, 0.25), 1e-6
+    beside = Cells(rows, crowd).fit(np.array([[3], [1]], dtype=np.uint16)).with_each(np.array([[3], [7]]))
+    fitted = (0.3025 - 1 / 16) / (1 - 1 / 16)
+    fitted, apart = rows.variance(np.array([[fitted, 0.0]]))[0] + crowd
+    first, second = 2 * fitted, apart
+    assert beside.score == pytest.approx(np.sqrt(2) * (-0.005 / np.sqrt(first) + 0.65), rel=1e-3)
+    background = (1 - (0.3025 - 1 / 16) / (1 - 1 / 16)) / 16
+    mean = (-0.005 / first + (0.3 - background) / second) / (1 / first + 1 / second)
+    assert beside.error == pytest.approx((1 / first + 1 / second) ** -0.5, rel=1e-3)
+    assert beside.frequency == pytest.approx(mean * 16 / 15, rel=0.02)
+
+
+def test_single_string_has_its_share_of_few_buckets() -> None:
+    """A string of 3/10, of 4 buckets, in which the others are spread evenly: 3/10 + 7/40 in its own."""
+    rows = Rows(np.array([[0.475, 0.175, 0.175, 0.175]] * 2), np.array([100, 100]), 0.5, 0.25)
+    marks = np.zeros((2, 1), dtype=np.uint16)
+    assert Cells(rows, 0.0).fit(marks[:, []]).with_each(marks).frequency == pytest.approx([0.3])
+
+
+def test_crowd_is_the_concentration_without_the_squares_of_known_strings() -> None:
+    rows = noiseless(np.array([[3, 7], [1, 2]], dtype=np.uint16), [0.8, 0.2], 64)
+    for frequency, error, squares in ((0.5, 0.1, 0.24), (0.1, 0.2, 0.0), (2.0, 0.1, 3.99)):
+        known = Read(np.array([frequency]), np.array([error]), np.zeros(1))
+        assert Cells.of(rows, known).crowd * 64 == pytest.approx(max(0, rows.concentration - squares))
+    assert Cells.of(rows).crowd * 64 == pytest.approx(rows.concentration)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from dither_server.estimation.planning import reach, reports_for
 from dither_server.estimation.strings.discovery import Discovered, Spelling, discover
@@ -52,6 +53,8 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     missed, held = list[bool](), 0
     for people, discovery in surveys:
         assert (np.diff(discovery.frequency) <= 0).all()
+        score = -special.ndtri(0.05 * len(discovery.items) / discovery.tried / 2)
+        assert discovery.high - discovery.frequency == pytest.approx(score * discovery.standard_error, rel=0.05)
         assert discovery.confirming < discovery.reports == 300_000
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
         there = np.array([shares.get(item, 0.0) for item in discovery.items])
@@ -76,9 +79,10 @@ def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     discovery = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
     assert (discovery.items, discovery.reports, discovery.tried) == ((), 0, 0)
     assert np.isnan(discovery.unlisted)
-    few = discover(SKETCH, SPELLING, tally_of(SKETCH, zipf(WORDS, 40, rng), rng))
-    assert few.reports == 40
-    assert len(few.items) <= 1
+    few = [discover(SKETCH, SPELLING, tally_of(SKETCH, zipf(WORDS, 40, rng), rng)) for _ in range(4)]
+    assert {found.reports for found in few} == {40}
+    assert max(len(found.items) for found in few) <= 1
+    assert any(found.tried and not found.items for found in few)
 
 
 def test_string_that_everyone_holds_is_found_even_if_empty_or_the_mark() -> None:
@@ -88,6 +92,8 @@ def test_string_that_everyone_holds_is_found_even_if_empty_or_the_mark() -> None
         assert discovery.items[0] == item.encode()
         assert discovery.frequency[0] > 0.9
         assert discovery.high[0] == 1.0
+        (error,), score = discovery.standard_error, -special.ndtri(0.05 / discovery.tried / 2)
+        assert discovery.low[0] <= discovery.frequency[0] - score * error + 1e-12
 
 
 def test_progress_is_reported_level_by_level() -> None:

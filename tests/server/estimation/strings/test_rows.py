@@ -1,11 +1,11 @@
 """The shares of buckets are unbiased with the stated variance, and Σ f² follows from them."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
-from dither_server.estimation.strings.rows import Rows
+from dither_server.estimation.strings.rows import Rows, supports
 from dither_server.tally.tally import Tally
 from dither_shared import ProjectiveSketch
 from server.estimation.strings.sketched import tally_of, zipf
@@ -37,9 +37,9 @@ def test_reports_of_one_device_share_the_variance_of_their_permanent_point() -> 
     means, chances = [], []
     for point, one, two in product((0, 1), repeat=3):
         chance = permanent if point else 1 - permanent
-        for supports in (one, two):
+        for supported in (one, two):
             reported = kept if point else other
-            chance *= reported if supports else 1 - reported
+            chance *= reported if supported else 1 - reported
         means.append(((one + two) / 2 - q) / (p - q))
         chances.append(chance)
     mean = np.average(means, weights=chances)
@@ -47,6 +47,60 @@ def test_reports_of_one_device_share_the_variance_of_their_permanent_point() -> 
     rows = Rows(np.array([[share]]), np.array([2]), p, q, repeats=2.0, shared=(high, low))
     spread = np.average((np.array(means) - mean) ** 2, weights=chances)
     assert rows.variance(np.array([[share]]))[0, 0] == pytest.approx(spread)
+
+
+def test_shares_are_debiased_by_the_exact_law_of_a_report() -> None:
+    law = np.array(SKETCH.cell_law(b"v", 1), dtype=np.float64)
+    rows = Rows.of(SKETCH, Tally.zero(SKETCH), range(2))
+    chances = np.full(64, rows.q)
+    chances[SKETCH.bucket(b"v", 1)] = rows.p
+    assert supports(SKETCH, np.rint(law * 10**12)) == pytest.approx(chances * 10**12)
+    tally = Tally.zero(SKETCH)
+    tally.reports[1], tally.counts[1, 5] = 1, 1
+    rows = Rows.of(SKETCH, tally, range(2))
+    assert (rows.share[0] == 0).all()
+    assert rows.share[1] * (rows.p - rows.q) + rows.q == pytest.approx(supports(SKETCH, tally.counts[1]))
+
+
+def test_variance_outside_the_range_is_that_at_its_end() -> None:
+    rows = Rows(np.zeros((1, 4)), np.array([10]), 0.6, 0.2, repeats=2.0, shared=(0.9, 0.3))
+    at = rows.variance(np.array([[-0.5, 0.0, 1.0, 1.5]]))[0]
+    assert (at[0], at[3]) == (at[1], at[2])
+    assert at[1:3] == pytest.approx([(0.16 / 0.16 + 0.21 / 0.36) / 10, (0.24 / 0.16 + 0.09 / 0.36) / 10])
+
+
+def test_concentration_is_the_mean_over_pairs_of_reports_of_a_row() -> None:
+    """By the definition, of any reports; and of three people who report their bucket twice, the pairs of two people."""
+    p, q = 0.6, 0.2
+    adds = ((np.random.default_rng(7).random((9, 4)) < [0.6, 0.3, 0.2, 0.2]) - q) / (p - q)
+    parts = adds[:5], adds[5:]
+    met = sum(float(one @ other) for part in parts for one, other in permutations(part, 2)) / (5 * 4 + 4 * 3)
+    rows = Rows(np.array([part.mean(axis=0) for part in parts]), np.array([5, 4]), p, q)
+    assert 0 < rows.concentration < 1
+    assert rows.concentration == pytest.approx((met - 1 / 4) / (1 - 1 / 4))
+    twice = Rows(np.array([[2 / 3, 1 / 3, 0, 0]]), np.array([6]), 1.0, 0.0, repeats=2.0)
+    assert twice.concentration == pytest.approx((1 / 3 - 1 / 4) / (1 - 1 / 4))
+    assert Rows(np.array([[1.0, 0, 0, 0]]), np.array([1]), 1.0, 0.0).concentration == 1.0  # no pair
+    assert Rows(np.full((1, 4), 0.25), np.array([100]), 1.0, 0.0).concentration == 0.0
+
+
+def test_share_of_a_list_has_the_variance_of_its_enumerated_reports() -> None:
+    """Two of four buckets, that 3/5 hold: each bucket is supported by itself; reports of a device share its string."""
+    p, q, held, beyond = 0.6, 0.2, 0.6, 0.3
+    sums, chances = [], []
+    for own, *supported in product((0, 1, None), (0, 1), (0, 1)):  # the bucket of the string, or another
+        law = [p if own == bucket else q for bucket in (0, 1)]
+        chances.append((held / 2 if own is not None else 1 - held) * np.prod([
+            chance if one else 1 - chance for chance, one in zip(law, supported, strict=True)
+        ]))  # fmt: skip
+        sums.append(sum((one - q) / (p - q) for one in supported))
+    noise = np.average(np.square(sums), weights=chances) - np.average(sums, weights=chances) ** 2
+    rows = Rows(np.array([[0.5, 0.1, 0.2, 0.2], [0.1, 0.5, 0, 0]]), np.array([300, 100]), p, q, repeats=3.0)
+    marks = np.array([[0, 1, 1], [1, 0, 1]], dtype=np.uint16)
+    share, error = rows.listed(marks, beyond)
+    each = (noise + 2 * held * (1 - held)) / np.array([300, 100]) + beyond / 4
+    assert share == pytest.approx((held - 1 / 2) / (1 - 1 / 2))
+    assert error**2 == pytest.approx((each * np.array([0.75, 0.25]) ** 2).sum() / (1 - 1 / 2) ** 2)
 
 
 def test_concentration_estimate_is_the_sum_of_squared_shares() -> None:

@@ -58,7 +58,8 @@ def test_selection_finds_no_string_where_nobody_holds_any() -> None:
 def test_selection_takes_the_highest_scores_that_stand_out() -> None:
     score = np.array([3.0, -1.0, 5.0, 4.0, 0.0])
     assert highest(score, 2).tolist() == [2, 3]
-    assert highest(score, 9).tolist() == [0, 1, 2, 3, 4]
+    assert highest(score, 9).tolist() == highest(score, 5).tolist() == [0, 1, 2, 3, 4]
+    assert highest(np.array([-1.0]), 5, 1).tolist() == [0]  # as one is expected
     assert highest(score, 9, 1).tolist() == [0, 2, 3]  # above the upper fifth of the normal law
     assert highest(np.zeros(0), 5, 30).tolist() == []
 
