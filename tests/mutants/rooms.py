@@ -113,6 +113,17 @@ ROOMS: dict[str, Room] = {
             *("strings/test_lookup", "repeats", "decoders/test_rappor"),
         ),
     ),
+    "sets": Room(
+        (
+            *_named(f"{_SERVER}/estimation", "sets", "sums", "decoders/set_decoders"),
+            *_named(f"{_SERVER}/analysis", "weighted", "trend", "compare", "combine", "sequential", "spread"),
+        ),
+        (
+            *_tests("server/estimation", "decoders/test_windows"),
+            *_tests("server/analysis", "sequential", "compare", "trend", "combine", "weighted"),
+            *_tests("server/estimation", "sets", "sums"),
+        ),
+    ),
 }
 
 

@@ -56,10 +56,11 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     permanent stage or, without one, the answer. Raises ParameterError if the mechanism does not define the joint law of
     two supports.
     """
-    frequency, supporting, trials = debiased(mechanism, (), tally)
+    estimates = frequency, supporting, _ = debiased(mechanism, (), tally)
     again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
-    estimates = Debiased(frequency, supporting, trials)
-    repeated = again * _joined(mechanism, stage, tally, estimates, group) if again else 0.0
+    repeated = again * frequency * (1 - np.bincount(group, frequency)[group]) / tally.total
+    if again and stage is not None:
+        repeated = again * _joined(mechanism, stage, tally, estimates, group)
     joint = decoder_of(mechanism).together(mechanism, tally, group)
     if joint is not None:
         gap, chance = float(mechanism.p - mechanism.q), supporting / tally.total
@@ -68,13 +69,13 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     return _joined(mechanism, mechanism, tally, estimates, group) + repeated
 
 
-def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
-    """Return these covariances by the exact ``law`` of a mechanism with the same cohorts; None means no noise."""
-    pair = (0.0, 0.0) if law is None else joint_constants(law)
+def _joined(mechanism: Mechanism, law: Mechanism, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
+    """Return these covariances by the exact ``law`` of a mechanism with the same cohorts."""
+    pair = joint_constants(law)
     if pair is None:
         raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
     (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
-    alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
+    alone, out_of = law_of(law), np.maximum(trials, 1).astype(np.float64)
     alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
     covered, of_shares = (
         decoder.covered_weights(mechanism, tally, weights, group) / out_of - weights

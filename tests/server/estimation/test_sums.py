@@ -1,6 +1,7 @@
 """Sums of estimates and crossings: covariances by every mechanism of listed answers, and how often intervals hold."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -11,7 +12,15 @@ from dither_server.estimation.sums import crossed, groups_of, sums_of, with_grou
 from dither_server.tally.arrays import Floats
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
-from dither_shared import MECHANISMS, Mechanism, ParameterError, SubsetSelection
+from dither_shared import (
+    MECHANISMS,
+    BitFlip,
+    HadamardResponse,
+    Mechanism,
+    ParameterError,
+    RandomizedResponse,
+    SubsetSelection,
+)
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanisms.auto import choose
 from dither_simulations.samplers import sample_tally
@@ -62,6 +71,75 @@ def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, 
         # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.
         scale = np.sqrt(np.diag(true) * np.bincount(group, (true * same).sum(axis=1))[group] / 600)
         assert (np.abs(said - (true * same).sum(axis=1)) < 6.5 * scale).all()
+
+
+@pytest.mark.parametrize("permanent", [None, 3.0])
+@pytest.mark.parametrize("days", [1, 3])
+def test_groups_of_symbols_have_the_errors_and_intervals_of_a_binomial_count(
+    permanent: float | None, days: int
+) -> None:
+    """A report is in a group of g values with the chance g q + (p-q) F. The ends of intervals solve the score equation.
+
+    Reports of a device share its permanent symbol or, without one, its answer.
+    """
+    mechanism, values = RandomizedResponse.calibrate(CELLS, 2.0, permanent), np.bincount(ROWS)
+    tally = replace(drawn(mechanism, 6_000, np.random.default_rng(3)), repeats=Repeats((2_000,) * days))
+    found, _ = sums_of(mechanism, tally, ROWS, 0.05)
+    share, seen = found.frequency, np.bincount(ROWS, tally.counts[0]) / 6_000
+    p, q = float(mechanism.p), float(mechanism.q)
+    assert share == pytest.approx((seen - values * q) / (p - q))
+
+    def of(law: Mechanism, at: Floats) -> Floats:
+        chance = values * float(law.q) + float(law.p - law.q) * at
+        return np.asarray(chance * (1 - chance) / float(law.p - law.q) ** 2)
+
+    def variance(at: Floats) -> Floats:
+        again = at * (1 - at) if mechanism.permanent_stage is None else of(mechanism.permanent_stage, at)
+        return (of(mechanism, at) + (days - 1) * again) / 6_000
+
+    for ends, error, sampled in (
+        ((found.low, found.high), found.standard_error, 0),
+        ((found.noise_low, found.noise_high), found.noise_error, days / 6_000),
+    ):
+        assert error**2 == pytest.approx(variance(share) - sampled * share * (1 - share))
+        for end in ends:
+            expected = stats.norm.isf(0.025) ** 2 * (variance(end) - sampled * end * (1 - end))
+            assert (share - end) ** 2 == pytest.approx(expected)
+
+
+def test_few_reports_that_are_all_alike_count_as_at_least_half_of_the_noise() -> None:
+    """By enumeration: the variance of how many of four values on average a report of another value supports."""
+    mechanism, every = HadamardResponse.calibrate(CELLS, 3.0), range(CELLS)
+    cells = np.array([[cell in mechanism.supporting(v, 0) for cell in range(mechanism.cells)] for v in every])
+    laws = np.array([mechanism.cell_law(item, 0) for item in every], dtype=np.float64)
+    both = np.einsum("uc,vc,wc->uvw", cells, cells, laws, dtype=np.float64)
+    pairs = np.mean([both[one, other, item] for one, other, item in permutations(every, 3)])
+    q, counts = float(mechanism.q), np.zeros((1, mechanism.cells), dtype=np.int64)
+    counts[0, np.flatnonzero(cells[:4].sum(axis=0) == 2)[0]] = 40
+    noise = (4 * q + 12 * pairs - (4 * q) ** 2) / float(mechanism.p - mechanism.q) ** 2
+    found, _ = sums_of(mechanism, Tally(np.array([40]), counts), ROWS, 0.05)
+    assert found.frequency[0] == pytest.approx(0, abs=1e-9), "two of four are supported by chance"
+    assert found.standard_error[0] ** 2 == pytest.approx(noise / 2 / 40, rel=2e-3)
+
+
+@pytest.mark.parametrize("days", [1, 3])
+def test_covariances_of_bits_in_windows_are_those_of_their_law(days: int) -> None:
+    """By the expected counts of many reports: bits of a window are independent, given its device's answer."""
+    mechanism = BitFlip.calibrate(CELLS, 2.0, 5)
+    p, q, reports = float(mechanism.p), float(mechanism.q), np.arange(1, 13) * 10**8
+    windows = (np.arange(CELLS)[:, np.newaxis] + np.arange(5)) % CELLS
+    single = q + (p - q) * SHARES
+    tally = Tally(reports, np.rint(single[windows] * reports[:, np.newaxis]).astype(np.int64), Repeats((7,) * days))
+    joint = q * q + q * (p - q) * (SHARES[:, np.newaxis] + SHARES)
+    np.fill_diagonal(joint, single)
+    together = np.array([
+        [reports[[{one, other} <= set(window) for window in windows.tolist()]].sum() for other in range(CELLS)]
+        for one in range(CELLS)
+    ], dtype=np.float64)  # fmt: skip
+    trials = np.diag(together)
+    covariance = together / np.outer(trials, trials) * (joint - np.outer(single, single)) / (p - q) ** 2
+    expected = [covariance[cell, ROWS == ROWS[cell]].sum() * days for cell in range(CELLS)]  # all is drawn once
+    assert with_group(mechanism, tally, ROWS) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)
