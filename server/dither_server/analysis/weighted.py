@@ -199,9 +199,8 @@ def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
     shared = scale * float((common * totals).max()) + left
     variance = float(shares**2 @ variances) + left + again * shared
     trials = 1 / scale
-    made = with_intervals(
-        estimate, (noise, variance, shared), int(totals.sum()), confidence, trials / weighting.repeats
-    )
+    variances = (noise, variance, weighting.repeats * shared)
+    made = with_intervals(estimate, variances, int(totals.sum()), confidence, trials / weighting.repeats)
     if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats:
         return made
     return of_few(made, Law(law.worst_variance + again * permanent, 0.0, weighting.repeats), trials)
@@ -214,7 +213,7 @@ def _bounded(law: NumericLaw, weighting: Weighting, confidence: float) -> Cuts:
     bounds = [law.cuts(Tally(tally.reports, tally.counts, people), each) for tally in weighting.tallies]
     low, high = (weighting.within @ np.array([getattr(cuts, end)[1:-1] for cuts in bounds]) for end in ("low", "high"))
     unknown = np.full(law.points - 1, np.nan)
-    return Cuts.between(unknown, unknown, unknown, np.clip(low, 0, 1), np.clip(high, 0, 1))
+    return Cuts.between(unknown, unknown, unknown, low, np.minimum(high, 1))
 
 
 def _dithered(law: Dithered, weighting: Weighting, confidence: float) -> Cuts:

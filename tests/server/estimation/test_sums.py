@@ -138,7 +138,7 @@ def test_covariances_of_bits_in_windows_are_those_of_their_law(days: int) -> Non
     ], dtype=np.float64)  # fmt: skip
     trials = np.diag(together)
     covariance = together / np.outer(trials, trials) * (joint - np.outer(single, single)) / (p - q) ** 2
-    expected = [covariance[cell, ROWS == ROWS[cell]].sum() * days for cell in range(CELLS)]  # all is drawn once
+    expected = [covariance[cell, ROWS[cell] == ROWS].sum() * days for cell in range(CELLS)]  # all is drawn once
     assert with_group(mechanism, tally, ROWS) == pytest.approx(expected, rel=1e-6)
 
 

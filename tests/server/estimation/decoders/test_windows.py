@@ -9,6 +9,7 @@ import pytest
 
 from dither_server.estimation.decoders.support import decoder_of
 from dither_server.estimation.estimate import debiased
+from dither_server.tally.arrays import Floats
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, PrivSet, SetResponse
@@ -89,11 +90,11 @@ def test_the_variance_of_the_sum_is_that_of_its_law(
     people = rng.dirichlet(np.full(len(sets), 0.3 if len(sets) > 10 else 2))
     reports = rng.integers(10**9, 2 * 10**9, size)
 
-    def laws(stage: SetResponse) -> np.ndarray:
+    def laws(stage: SetResponse) -> Floats:
         of_sets = [
             [np.array(stage.cell_law(item, cohort), dtype=np.float64) for item in sets] for cohort in range(size)
         ]
-        return np.einsum("s,csp->cp", people, np.array(of_sets))
+        return np.asarray(np.einsum("s,csp->cp", people, np.array(of_sets, dtype=np.float64)))
 
     tally = Tally(reports, np.rint(laws(mechanism) * reports[:, np.newaxis]).astype(np.int64))
     frequency, _, trials = debiased(mechanism, labels_of(mechanism), tally)
@@ -135,7 +136,7 @@ def test_the_variance_of_the_sum_of_lists_is_that_of_their_law(
     cells = np.array([[cell in report for cell in range(mechanism.cells)] for report in reports], dtype=np.float64)
     scores, total = cells[:, :size].sum(axis=1), 10**12
 
-    def law_of(stage: PrivSet) -> np.ndarray:
+    def law_of(stage: PrivSet) -> Floats:
         law = np.zeros(len(reports))
         for item, share in zip(sets, people, strict=True):
             marked = set(stage.marked(item))
