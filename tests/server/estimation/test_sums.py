@@ -227,17 +227,52 @@ def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     assert none.tolist() == [False, True, False, True]
     assert np.isnan(crossing.within[1].low[none]).all()
     assert not np.isnan(crossing.within[0].ratio).any()
-    few = crossed(mechanism, drawn(mechanism, 999, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
+    few, enough = (
+        crossed(mechanism, drawn(mechanism, reports, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
+        for reports in (999, 1_000)
+    )
     assert np.isnan(few.within[0].ratio).all()
     assert not np.isnan(few.marginals[0].frequency).any()
+    assert not np.isnan(enough.within[0].ratio).any()
+    none, known, sure = 2 * float(mechanism.q), [], []
+    for count in range(int(10_000 * none), int(10_000 * none) + 300, 3):
+        half, chance = count // 2, count / 10_000
+        counts = np.array([[half, 5_000 - half, count - half, 5_000 + half - count]])
+        found = crossed(mechanism, Tally(np.array([10_000]), counts), (2, 2), 0.95).within[1].ratio[0]
+        known.append(bool(np.isfinite(found)))
+        sure.append(chance - none > stats.norm.isf(0.0125) * (chance * (1 - chance) / 10_000) ** 0.5)
+    assert known == sure, "each of two answers must exceed its errors with 97.5%"
+    assert 0 < sum(known) < 100
 
 
-def test_simultaneous_intervals_of_crossings_are_wider() -> None:
-    mechanism = choose(6, 2.0)
-    tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.ones(6))
-    each, together = (crossed(mechanism, tally, (2, 3), 0.95, simultaneous=every) for every in (False, True))
-    assert (together.within[0].high > each.within[0].high).all()
-    assert (together.marginals[1].low < each.marginals[1].low).all()
+@pytest.mark.parametrize(("permanent", "days"), [(None, 1), (None, 3), (3.0, 3)])
+def test_shares_within_answers_have_the_law_of_counts(permanent: float | None, days: int) -> None:
+    """Ends solve Fieller's equation of a cell and its answer's two cells, of which a report has at most one."""
+    mechanism = RandomizedResponse.calibrate(6, 2.0, permanent)
+    tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.array([0.3, 0.1, 0.1, 0.2, 0.2, 0.1]))
+    tally = replace(tally, repeats=Repeats((9,) * days))
+    found, group = crossed(mechanism, tally, (3, 2), 0.9), np.arange(6) // 2
+
+    def moments(law: Mechanism | None, cell: Floats, whole: Floats) -> Floats:
+        """Return the variances of both shares and their covariance; without a law, of people alone."""
+        p, q = (1.0, 0.0) if law is None else (float(law.p), float(law.q))
+        one, two = q + (p - q) * cell, 2 * q + (p - q) * whole
+        return np.array([one * (1 - one), two * (1 - two), one * (1 - two)]) / (p - q) ** 2
+
+    cell = debiased(mechanism, (), tally).frequency
+    whole = np.bincount(group, cell)[group]
+    again = (days - 1) * moments(mechanism.permanent_stage, cell, whole)
+    x, y, xy = (moments(mechanism, cell, whole) + again) / 50_000
+    for end in (found.within[0].low, found.within[0].high):
+        expected = stats.norm.isf(0.05) ** 2 * (x - 2 * end * xy + end**2 * y)
+        assert (cell - end * whole) ** 2 == pytest.approx(expected)
+    together, stricter, strictest = (
+        crossed(mechanism, tally, (3, 2), 1 - 0.1 / many, simultaneous=many == 1) for many in (1, 5, 12)
+    )
+    simultaneous, alone = (*together.marginals, *together.within), (*stricter.marginals, *strictest.within)
+    for one, other in zip(simultaneous, alone, strict=True):
+        for end in ("low", "high"):
+            assert getattr(one, end) == pytest.approx(getattr(other, end)), "5 marginals, and 12 shares"
 
 
 def test_crossing_of_no_reports_is_unknown() -> None:
