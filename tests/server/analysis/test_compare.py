@@ -131,8 +131,9 @@ def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> 
     pilot = alike(
         metric, surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04
     )
-    needed = pilot["values"][1]["reports_needed"]
-    assert needed is not None
+    needed, error = (pilot["values"][1][name] for name in ("reports_needed", "standard_error"))
+    reach = stats.norm.ppf(0.8) + stats.norm.isf(0.05 / 4)  # of the first of two values by Holm
+    assert needed == np.ceil(1000 * error**2 * (reach / 0.04) ** 2)
     seen = sum(
         alike(metric, surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1][
             "changed"

@@ -12,7 +12,7 @@ from dither_server.analysis.trend import LEAST_REPORTS, TrendStep, contrasts, to
 from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.estimate import Estimate, debiased
-from dither_server.estimation.intervals.score import noise_law
+from dither_server.estimation.intervals.score import noise_law, shared_variance, third_moment
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.randomized_response import symbol_chain
@@ -152,6 +152,48 @@ def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> Non
         supported = q + float(np.mean(yes)) * (p - q)
         error = (supported * (1 - supported) / 20_000) ** 0.5 / (p - q) / np.sqrt(82.5)
         assert error < course["slope_error"] < 1.3 * error  # shared people may add a little
+
+
+RAPPOR = parse_metrics(
+    '[metrics.x]\ntype = "string"\nmechanism = "rappor"\nbits = 16\nhashes = 2\ncohorts = 2\nf = 0.5\np = 0.5\n'
+    'q = 0.75\ncandidates = ["a", "b"]\n'
+)["x"]
+
+
+@pytest.mark.parametrize("metric", [FRESH, MEMOISED, RAPPOR], ids=["fresh", "memoised", "regression"])
+def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_no_change(metric: Metric) -> None:
+    """Three weeks with unequally many reports, of which people gave up to 1, 2 and 3; the last is shorter.
+
+    The noise is the mean over weeks; what people share adds up in those with one sign. Of a regression all is shared.
+    """
+    mechanism, reports, repeats = metric.mechanism, np.array([1_000.0, 400.0, 2_000.0]), np.array([1.0, 2.0, 3.0])
+    frequency, errors = np.array([0.02, 0.08, 0.16]), np.array([0.05, 0.08, 0.04])
+    weeks = []
+    for place, days in enumerate((7, 7, 3)):
+        since = FIRST + timedelta(days=7 * place)
+        share, error = np.full(2, frequency[place]), np.full(2, errors[place])
+        columns = (share, error, share, share, error, share, share, share)
+        known = Estimate(metric.labels, int(reports[place]), 0.9, None, *columns, (), None, None, repeats[place])
+        weeks.append(TrendStep(since, since + timedelta(days=days - 1), known))
+    row = trend(metric, weeks)["values"][0]
+    overall = reports @ frequency / reports.sum()
+    shared, third = reports**2 @ errors**2 / reports.sum() / reports, np.zeros(3)
+    if mechanism.pure:
+        at, each = np.array([overall]), list(zip(reports, repeats, strict=True))
+        shared = np.array([d * shared_variance(mechanism, at, n)[0] for n, d in each])
+        third = np.array([third_moment(mechanism, at, np.array([n]), d, sampled=True)[0] for n, d in each])
+    noise = max(float(reports**2 @ (errors**2 - shared)), 0.0) / reports.sum() / reports
+    p_values = []
+    for weights in contrasts(np.array([3.0, 10.0, 15.0]), reports):
+        summed = [sum(w * s**0.5 for w, s in zip(weights, shared, strict=True) if w * side > 0) for side in (1, -1)]
+        spread = float(weights**2 @ noise + np.square(summed).sum()) ** 0.5
+        law = stats.pearson3(weights**3 @ third / spread**3)
+        score = weights @ frequency / spread
+        p_values.append(2 * min(law.cdf(score), law.sf(score)))
+        if len(p_values) == 1:
+            assert row["slope"] == pytest.approx(weights @ frequency)
+            assert row["slope_error"] == pytest.approx(spread)
+    assert row["p_value"] == pytest.approx(min(1, 2 * p_values[0], 6 * min(p_values[1:])))
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:

@@ -234,13 +234,13 @@ def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     assert np.isnan(few.within[0].ratio).all()
     assert not np.isnan(few.marginals[0].frequency).any()
     assert not np.isnan(enough.within[0].ratio).any()
-    none, known, sure = 2 * float(mechanism.q), [], []
-    for count in range(int(10_000 * none), int(10_000 * none) + 300, 3):
+    lowest, known, sure = 2 * float(mechanism.q), [], []
+    for count in range(int(10_000 * lowest), int(10_000 * lowest) + 300, 3):
         half, chance = count // 2, count / 10_000
         counts = np.array([[half, 5_000 - half, count - half, 5_000 + half - count]])
         found = crossed(mechanism, Tally(np.array([10_000]), counts), (2, 2), 0.95).within[1].ratio[0]
         known.append(bool(np.isfinite(found)))
-        sure.append(chance - none > stats.norm.isf(0.0125) * (chance * (1 - chance) / 10_000) ** 0.5)
+        sure.append(chance - lowest > stats.norm.isf(0.0125) * (chance * (1 - chance) / 10_000) ** 0.5)
     assert known == sure, "each of two answers must exceed its errors with 97.5%"
     assert 0 < sum(known) < 100
 
@@ -260,7 +260,7 @@ def test_shares_within_answers_have_the_law_of_counts(permanent: float | None, d
         return np.array([one * (1 - one), two * (1 - two), one * (1 - two)]) / (p - q) ** 2
 
     cell = debiased(mechanism, (), tally).frequency
-    whole = np.bincount(group, cell)[group]
+    whole = np.bincount(group, cell)[group].astype(np.float64)
     again = (days - 1) * moments(mechanism.permanent_stage, cell, whole)
     x, y, xy = (moments(mechanism, cell, whole) + again) / 50_000
     for end in (found.within[0].low, found.within[0].high):
@@ -271,8 +271,8 @@ def test_shares_within_answers_have_the_law_of_counts(permanent: float | None, d
     )
     simultaneous, alone = (*together.marginals, *together.within), (*stricter.marginals, *strictest.within)
     for one, other in zip(simultaneous, alone, strict=True):
-        for end in ("low", "high"):
-            assert getattr(one, end) == pytest.approx(getattr(other, end)), "5 marginals, and 12 shares"
+        for name in ("low", "high"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name)), "5 marginals, and 12 shares"
 
 
 def test_crossing_of_no_reports_is_unknown() -> None:
