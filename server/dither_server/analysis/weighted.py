@@ -89,22 +89,19 @@ class Weighting:
         """The design effect of repeated reports."""
         return weighted_effect(self.periods, self.weights, self.chance)
 
-    def between(self, away: Floats, variance: Floats) -> Floats:
+    def between(self, away: Floats) -> Floats:
         """Return the variance that raking leaves between strata, an entry a value.
 
-        ``away`` is what each place's estimate is away from the weighted one, ``variance`` the variance of that, both
-        with shape (places, values).
+        ``away`` is what each place's estimate is away from the weighted one, with shape (places, values). Its noise
+        adds a part of the estimates' variance that is as small as one of the place's reports is among them.
         """
         outcome = np.zeros((len(self.shares), away.shape[1]))
         outcome[self.places] = away
         root = np.sqrt(self.shares)[:, np.newaxis]
         fitted = self.design @ np.linalg.lstsq(root * self.design, root * outcome, rcond=None)[0]
-        squares = (outcome - fitted) ** 2
-        squares[self.places] -= np.where(squares[self.places] > 0, variance, 0)
         known = self.shares > 0
         scale = (self.shares[known] / self.shares[self.places].sum()) ** 2 / self.reports[known]
-        variances = scale @ squares[known]
-        return np.maximum(variances, 0) if np.abs(outcome - fitted)[known].max() > 1e-9 else np.zeros(len(variances))
+        return np.asarray(scale @ (outcome - fitted)[known] ** 2)
 
 
 def weighted_shares(
@@ -121,15 +118,15 @@ def weighted_shares(
     weights, p, q = weighting.weights[:, np.newaxis], float(mechanism.p), float(mechanism.q)
     covering = (weights * trials).sum(axis=0)
     share = ((weights * supporting).sum(axis=0) / np.where(covering > 0, covering, np.nan) - q) / (p - q)
-    of_each = np.where(trials > 0, (supporting / np.maximum(trials, 1) - q) / (p - q), share)
+    of_each = (supporting / np.maximum(trials, 1) - q) / (p - q)
     scale = weights**2 * trials / np.where(covering > 0, covering, np.nan) ** 2
     law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
     once, repeated = (one.variance(np.clip(of_each, 0, 1)) for one in (law, again))
     sampled = (scale * once).sum(axis=0)
-    between = weighting.between(of_each - share, once / np.maximum(trials, 1))
+    between = weighting.between(of_each - share)
     if mechanism.coverage != 1:  # how many reports speak of a value differs from stratum to stratum, too
         between = (scale * (of_each - share) ** 2).sum(axis=0)
-    more = scale.sum(axis=0) * (repeated - once).max(axis=0, initial=0.0)
+    more = scale.sum(axis=0) * (repeated - once).max(axis=0)
     collisions = _collisions(mechanism, weighting.tallies, share)
     error = np.sqrt(sampled + weighting.repeats * between + more + collisions**2)
     return dict(zip(_NAMES, (share, error, *_interval(mechanism, weighting, share, error, alpha)), strict=True))
@@ -193,7 +190,7 @@ def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
         [(mean.estimate, mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in means]
     ).T
     estimate, scale, again = float(shares @ each), weighting.effect / totals.sum(), weighting.repeats - 1
-    left = float(weighting.between((each - estimate)[:, np.newaxis], variances[:, np.newaxis])[0])
+    left = float(weighting.between((each - estimate)[:, np.newaxis])[0])
     permanent = max(law.permanent_variance(tally) for tally in weighting.tallies)
     noise = float(shares**2 @ noises) + again * scale * permanent
     shared = scale * float((common * totals).max()) + left

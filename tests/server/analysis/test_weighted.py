@@ -150,7 +150,7 @@ def test_the_interval_of_a_rare_value_has_the_skewness_of_the_weighted_sum() -> 
 def test_raking_leaves_the_interaction_of_margins_between_strata(days: int) -> None:
     """Four strata of two margins with equal shares; what margins do not explain of one that differs is a quarter.
 
-    The fourth is not asked for, and nobody is in the fifth. The variance of the three is no interaction.
+    The fourth is not asked for, and nobody is in the fifth.
     """
     mechanism, shares, reports = (
         RandomizedResponse.calibrate(3, 4.0),
@@ -167,10 +167,7 @@ def test_raking_leaves_the_interaction_of_margins_between_strata(days: int) -> N
     share, law = each.mean(axis=0), noise_law(mechanism).sampled()
     assert found["weighted"] == pytest.approx(share)
     away = each - share
-    squares = np.tile(((away[0] - away[1] - away[2]) / 4) ** 2, (4, 1))
-    squares[:3] -= law.variance(each) / reports[:3, np.newaxis]
-    left = np.maximum((squares / reports[:4, np.newaxis] / 9).sum(axis=0), 0)
-    assert left.min() > 0
+    left = ((away[0] - away[1] - away[2]) / 4) ** 2 * (1 / reports[:4]).sum() / 9
     once = (law.variance(each) / reports[:3, np.newaxis]).sum(axis=0) / 9
     more = (1 / reports[:3]).sum() / 9 * (days - 1) * (each * (1 - each)).max(axis=0)
     assert found["weighted_error"] ** 2 == pytest.approx(once + days * left + more)

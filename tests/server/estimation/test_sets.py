@@ -213,3 +213,13 @@ def test_a_value_that_no_report_covers_has_no_share_and_leaves_the_sum_unknown()
     assert (found.total.low, found.total.high) == (0, 2)
     assert math.isnan(found.total.value)
     assert math.isnan(found.total.standard_error)
+    mechanism = SetResponse.calibrate(4, 9.0, window=2)
+    counts = np.array([[9, 0, 0, 9], [0] * 4, [0] * 4, [0] * 4])
+    found = estimate_sets(mechanism, labels_of(mechanism), Tally(counts.sum(axis=1), counts))
+    assert np.isnan(found.frequency).tolist() == np.isnan(found.standard_error).tolist() == [False, False, True, True]
+    pairs = found.pairs
+    unknown = np.isnan(pairs.both)
+    assert (pairs.reports == 0).tolist() == unknown.tolist() == np.isnan(pairs.both_error).tolist()
+    assert unknown.sum() == 6
+    assert set(pairs.both_low[unknown]) == {0}
+    assert set(pairs.both_high[unknown]) == {1}

@@ -29,6 +29,7 @@ def test_pairs_are_counted_in_all_windows_that_hold_both(size: int, window: int)
     held = [mechanism.seen(cohort) for cohort in range(size)]
     near = {tuple(sorted(pair)) for window_of in held for pair in combinations(window_of, 2)}
     assert set(map(tuple, pairs.values.tolist())) == near
+    assert decoder_of(mechanism).cost(mechanism, 3) == max(3, size * 2**window // 16) // 16 + len(near)
     assert (pairs.unseen == "") == (len(near) == size * (size - 1) // 2)
     for place in np.random.default_rng(4).permutation(len(near))[:40].tolist():
         two = pairs.values[place].tolist()
@@ -55,7 +56,9 @@ def test_weights_of_a_group_are_summed_over_the_reports_whose_windows_hold_both_
         )
         for value in range(7)
     ]
-    assert decoder_of(mechanism).covered_weights(mechanism, tally, weights, group) == pytest.approx(sums)
+    decoder = decoder_of(mechanism)
+    assert decoder.covered_weights(mechanism, tally, weights, group) == pytest.approx(sums)
+    assert decoder.cost_together(mechanism, 1_024, 2) == 2 * 3
 
 
 @pytest.mark.parametrize(("size", "window"), [(3, 2), (4, 3), (5, 5)])
@@ -116,6 +119,8 @@ def test_the_variance_of_the_sum_is_that_of_its_law(
         repeated = replace(tally, repeats=Repeats((5,) * days))
         variance = decoder_of(mechanism).sum_variance(mechanism, repeated, frequency)
         assert variance == pytest.approx(expected + (days - 1) * again, rel=1e-6)
+    clipped = [decoder_of(mechanism).sum_variance(mechanism, repeated, np.full(size, share)) for share in (-2, 0, 1, 3)]
+    assert (clipped[0], clipped[3]) == (clipped[1], clipped[2])
 
 
 @pytest.mark.parametrize(
