@@ -119,9 +119,8 @@ ROOMS: dict[str, Room] = {
             *_named(f"{_SERVER}/analysis", "weighted", "trend", "compare", "combine", "sequential", "spread"),
         ),
         (
-            *_tests("server/estimation", "decoders/test_windows"),
-            *_tests("server/analysis", "sequential", "compare", "trend", "combine", "weighted"),
-            *_tests("server/estimation", "sets", "sums"),
+            *_tests("server/estimation", "decoders/test_windows", "sets", "sums"),
+            *_tests("server/analysis", "weighted", "trend", "sequential", "compare", "combine"),
         ),
     ),
 }

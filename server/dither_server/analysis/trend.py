@@ -112,7 +112,7 @@ def trend(
     metric: Metric,
     count: int,
     stretches: Iterable[TrendStep[Estimate]],
-    confidence: float = 0.95,
+    confidence: float,
     places: Indices | None = None,
 ) -> _TrendTable:
     """Return the trend of a metric version over ``count`` stretches of days that have reports, oldest first.

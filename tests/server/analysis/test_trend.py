@@ -81,18 +81,6 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
     return tallies
 
 
-@pytest.mark.parametrize(
-    ("metric", "shares", "surveys"),
-    [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)],
-    ids=["two", "many"],
-)
-def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
-    metric: Metric, shares: list[float], surveys: int
-) -> None:
-    """Courses of ten days: flagged at most as often as 1 in 20, by a binomial law with a probability of 1e-6."""
-    assert flagged(metric, [shares] * 10, surveys, PEOPLE) <= stats.binom.isf(1e-6, surveys, 0.05)
-
-
 def flagged(metric: Metric, shares: list[list[float]], surveys: int, people: int) -> int:
     """Return the number of surveys of different people on each day in which any value drifts."""
     rng = np.random.default_rng(20261120)
@@ -106,31 +94,12 @@ def rare(size: int) -> Metric:
     return parse_metrics(f"[metrics.x]\n{kind}")["x"]
 
 
-def test_rare_values_are_flagged_at_most_as_often_as_stated() -> None:
-    """A day of 100 people has less than one report that supports a value: 30 days, by a binomial law at 1e-6.
-
-    With normal tails about 28 of 100 such surveys have a value that drifts, and 18 may.
-    """
-    assert flagged(rare(128), [[1.0, *[0.0] * 127]] * 30, 100, 100) <= 18
-
-
 def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     """None of 100 a day, and then 20: support is expected of 0.7 and then of 10, 11 standard deviations more."""
     metric, rng = rare(3), np.random.default_rng(5)
     shares = [[0.9, 0.0, 0.1]] * 20 + [[0.7, 0.2, 0.1]]
     answer = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
     assert [course["drift"] for course in answer["values"]][1]
-
-
-@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=["fresh", "memoised"])
-def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
-    """One crowd after another: neither shared errors nor the end of a crowd is flagged.
-
-    Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
-    """
-    rng = np.random.default_rng(7)
-    courses = (trend(metric, on_days(metric, crowds(metric, [5, 5], rng)))["values"] for _ in range(150))
-    assert sum(any(course["drift"] for course in values) for values in courses) <= 23
 
 
 @pytest.mark.parametrize(
@@ -267,3 +236,34 @@ def test_half_of_the_error_is_for_the_slope_and_half_for_all_steps() -> None:
     assert together(np.array([[0.01, 0.4], [0.5, 0.001], [0.6, 0.9]])) == pytest.approx([0.02, 0.004])
     assert together(np.array([[0.03]])) == pytest.approx([0.03])
     assert together(np.array([[0.9], [0.9], [0.9]])) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(
+    ("metric", "shares", "surveys"),
+    [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)],
+    ids=["two", "many"],
+)
+def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
+    metric: Metric, shares: list[float], surveys: int
+) -> None:
+    """Courses of ten days: flagged at most as often as 1 in 20, by a binomial law with a probability of 1e-6."""
+    assert flagged(metric, [shares] * 10, surveys, PEOPLE) <= stats.binom.isf(1e-6, surveys, 0.05)
+
+
+def test_rare_values_are_flagged_at_most_as_often_as_stated() -> None:
+    """A day of 100 people has less than one report that supports a value: 30 days, by a binomial law at 1e-6.
+
+    With normal tails about 28 of 100 such surveys have a value that drifts, and 18 may.
+    """
+    assert flagged(rare(128), [[1.0, *[0.0] * 127]] * 30, 100, 100) <= 18
+
+
+@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=["fresh", "memoised"])
+def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
+    """One crowd after another: neither shared errors nor the end of a crowd is flagged.
+
+    Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
+    """
+    rng = np.random.default_rng(7)
+    courses = (trend(metric, on_days(metric, crowds(metric, [5, 5], rng)))["values"] for _ in range(150))
+    assert sum(any(course["drift"] for course in values) for values in courses) <= 23

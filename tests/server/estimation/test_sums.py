@@ -54,25 +54,6 @@ def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: 
     return sample_tally(mechanism, Population(labels, rng.multinomial(reports, shares / shares.sum())), rng)
 
 
-@pytest.mark.parametrize(("name", "parameters"), FRESH)
-def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, float]) -> None:
-    """Variances of 600 estimates have a relative error of 5.8%: beyond 30% with a probability below 1e-6."""
-    mechanism, rng = made(name, parameters), np.random.default_rng(20261122)
-    estimates, covariances = [], []
-    for survey in range(600):
-        tally = drawn(mechanism, 500, rng)
-        estimates.append(debiased(mechanism, (), tally).frequency)
-        if survey % 10 == 0:
-            covariances.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
-    true = np.cov(np.array(estimates).T)
-    for group, said in zip((ROWS, COLUMNS), np.mean(covariances, axis=0), strict=True):
-        same = group[:, np.newaxis] == group
-        assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.3)
-        # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.
-        scale = np.sqrt(np.diag(true) * np.bincount(group, (true * same).sum(axis=1))[group] / 600)
-        assert (np.abs(said - (true * same).sum(axis=1)) < 6.5 * scale).all()
-
-
 @pytest.mark.parametrize("permanent", [None, 3.0])
 @pytest.mark.parametrize("days", [1, 3])
 def test_groups_of_symbols_have_the_errors_and_intervals_of_a_binomial_count(
@@ -160,25 +141,6 @@ def test_sums_of_one_value_are_the_value_and_the_sum_of_all_is_1_if_estimates_su
         assert with_group(mechanism, tally, whole) == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize(("name", "parameters"), OF_EACH_PATH)
-def test_intervals_of_sums_cover_as_often_as_stated(name: str, parameters: dict[str, float]) -> None:
-    """Seven shares from 10% to 78%: of each at least 119 of 150, as a binomial law of 94.5% has but for 1e-8.
-
-    An error that is a third too small would hold 81%. The mean over the shares is beyond 2.5 percentage points by
-    chance below 1e-6 if they count for two that are independent.
-    """
-    mechanism, rng, surveys = made(name, parameters), np.random.default_rng(7), 150
-    held = np.zeros(sum(SHAPE))
-    true = np.concatenate([np.bincount(group, SHARES) for group in (ROWS, COLUMNS)])
-    for _ in range(surveys):
-        tally = drawn(mechanism, 300, rng)
-        ends = [sums_of(mechanism, tally, group, 0.05)[0] for group in (ROWS, COLUMNS)]
-        low, high = (np.concatenate([getattr(interval, end) for interval in ends]) for end in ("low", "high"))
-        held += (low <= true) & (true <= high)
-    assert 0.925 < held.mean() / surveys < 0.98
-    assert (held >= stats.binom.ppf(1e-8, surveys, 0.945)).all()
-
-
 def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = made("subset-selection", {"epsilon": 1.0})
     monkeypatch.setattr(type(mechanism), "joint_support", None)
@@ -186,26 +148,6 @@ def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: py
         ParameterError, match="mechanism: subset-selection does not define the joint law of its supports"
     ):
         sums_of(mechanism, drawn(mechanism, 10, np.random.default_rng(1)), ROWS, 0.05)
-
-
-def test_intervals_of_shares_within_answers_cover_as_often_as_stated() -> None:
-    """All 20 of both directions, 250 surveys: the mean beyond 93.3 or 96.7% by chance below 1e-6.
-
-    (Cells of one survey hang together: counted as two of them by themselves.)
-    """
-    rng, mechanism, shape = np.random.default_rng(17), choose(10, 1.0), (2, 5)
-    shares = rng.dirichlet(np.full(10, 3.0))
-    table = shares.reshape(shape)
-    true = (table / table.sum(axis=1, keepdims=True)).ravel(), (table / table.sum(axis=0, keepdims=True)).ravel()
-    held = known = 0
-    for _ in range(250):
-        crossing = crossed(mechanism, drawn(mechanism, 20_000, rng, shares), shape, 0.95)
-        for interval, share in zip(crossing.within, true, strict=True):
-            seen = np.isfinite(interval.low)
-            known += seen.sum()
-            held += ((interval.low <= share) & (share <= interval.high) & seen).sum()
-    assert known > 250 * len(shares) * 1.9
-    assert 0.933 < held / known < 0.967
 
 
 def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
@@ -282,3 +224,61 @@ def test_crossing_of_no_reports_is_unknown() -> None:
     assert np.isnan(sums.frequency).all()
     assert (sums.low.tolist(), sums.high.tolist()) == ([0.0] * 3, [1.0] * 3)
     assert all(np.isnan(numbers).all() for ratios in crossing.within for numbers in ratios)
+
+
+@pytest.mark.parametrize(("name", "parameters"), FRESH)
+def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, float]) -> None:
+    """Variances of 600 estimates have a relative error of 5.8%: beyond 30% with a probability below 1e-6."""
+    mechanism, rng = made(name, parameters), np.random.default_rng(20261122)
+    estimates, covariances = [], []
+    for survey in range(600):
+        tally = drawn(mechanism, 500, rng)
+        estimates.append(debiased(mechanism, (), tally).frequency)
+        if survey % 10 == 0:
+            covariances.append([with_group(mechanism, tally, group) for group in (ROWS, COLUMNS)])
+    true = np.cov(np.array(estimates).T)
+    for group, said in zip((ROWS, COLUMNS), np.mean(covariances, axis=0), strict=True):
+        same = group[:, np.newaxis] == group
+        assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.3)
+        # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.
+        scale = np.sqrt(np.diag(true) * np.bincount(group, (true * same).sum(axis=1))[group] / 600)
+        assert (np.abs(said - (true * same).sum(axis=1)) < 6.5 * scale).all()
+
+
+@pytest.mark.parametrize(("name", "parameters"), OF_EACH_PATH)
+def test_intervals_of_sums_cover_as_often_as_stated(name: str, parameters: dict[str, float]) -> None:
+    """Seven shares from 10% to 78%: of each at least 119 of 150, as a binomial law of 94.5% has but for 1e-8.
+
+    An error that is a third too small would hold 81%. The mean over the shares is beyond 2.5 percentage points by
+    chance below 1e-6 if they count for two that are independent.
+    """
+    mechanism, rng, surveys = made(name, parameters), np.random.default_rng(7), 150
+    held = np.zeros(sum(SHAPE))
+    true = np.concatenate([np.bincount(group, SHARES) for group in (ROWS, COLUMNS)])
+    for _ in range(surveys):
+        tally = drawn(mechanism, 300, rng)
+        ends = [sums_of(mechanism, tally, group, 0.05)[0] for group in (ROWS, COLUMNS)]
+        low, high = (np.concatenate([getattr(interval, end) for interval in ends]) for end in ("low", "high"))
+        held += (low <= true) & (true <= high)
+    assert 0.925 < held.mean() / surveys < 0.98
+    assert (held >= stats.binom.ppf(1e-8, surveys, 0.945)).all()
+
+
+def test_intervals_of_shares_within_answers_cover_as_often_as_stated() -> None:
+    """All 20 of both directions, 250 surveys: the mean beyond 93.3 or 96.7% by chance below 1e-6.
+
+    (Cells of one survey hang together: counted as two of them by themselves.)
+    """
+    rng, mechanism, shape = np.random.default_rng(17), choose(10, 1.0), (2, 5)
+    shares = rng.dirichlet(np.full(10, 3.0))
+    table = shares.reshape(shape)
+    true = (table / table.sum(axis=1, keepdims=True)).ravel(), (table / table.sum(axis=0, keepdims=True)).ravel()
+    held = known = 0
+    for _ in range(250):
+        crossing = crossed(mechanism, drawn(mechanism, 20_000, rng, shares), shape, 0.95)
+        for interval, share in zip(crossing.within, true, strict=True):
+            seen = np.isfinite(interval.low)
+            known += seen.sum()
+            held += ((interval.low <= share) & (share <= interval.high) & seen).sum()
+    assert known > 250 * len(shares) * 1.9
+    assert 0.933 < held / known < 0.967

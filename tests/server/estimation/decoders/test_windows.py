@@ -124,7 +124,7 @@ def test_the_variance_of_the_sum_is_that_of_its_law(
 
 
 @pytest.mark.parametrize(
-    ("size", "most", "epsilon", "permanent"), [(4, 1, 1.0, None), (5, 2, 0.3, 3.0), (6, 3, 0.2, None), (4, 4, 0.5, 3.0)]
+    ("size", "most", "epsilon", "permanent"), [(4, 1, 1.0, None), (9, 3, 0.3, 3.0), (9, 3, 0.1, None), (4, 4, 0.5, 3.0)]
 )
 def test_the_variance_of_the_sum_of_lists_is_that_of_their_law(
     size: int, most: int, epsilon: float, permanent: float | None
