@@ -229,8 +229,7 @@ def _dithered(law: Dithered, weighting: Weighting, confidence: float) -> Cuts:
     with np.errstate(invalid="ignore", divide="ignore"):
         chance = seen / covering
         squares = weights**2 @ (below * (1 - chance) ** 2 + (trials - below) * chance**2)
-        spread = np.where(chance * (1 - chance) > 0, squares / (chance * (1 - chance)), 0)
-        effect = np.maximum(spread, weights**2 @ trials) / covering
+        effect = np.fmax(squares / (chance * (1 - chance)), weights**2 @ trials) / covering
         effect = np.where(covering > 0, np.maximum(effect, weighting.effect), 1.0)
         frequency = (chance - float(law.q) * cells) / law.gap
         pooling = law.pooling(np.asarray(cells, dtype=np.float64), weighting.repeats)

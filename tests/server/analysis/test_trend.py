@@ -1,6 +1,7 @@
 """Drift is reported if there is some and hardly ever if there is none, whether or not people report again."""
 
 from datetime import date, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -129,26 +130,34 @@ RAPPOR = parse_metrics(
 )["x"]
 
 
-@pytest.mark.parametrize("metric", [FRESH, MEMOISED, RAPPOR], ids=["fresh", "memoised", "regression"])
-def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_no_change(metric: Metric) -> None:
+@pytest.mark.parametrize(
+    ("metric", "low"),
+    [(FRESH, 0.02), (FRESH, -0.2), (MEMOISED, 0.02), (RAPPOR, 0.02)],
+    ids=["fresh", "negative", "memoised", "regression"],
+)
+def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_no_change(
+    metric: Metric, low: float
+) -> None:
     """Three weeks with unequally many reports, of which people gave up to 1, 2 and 3; the last is shorter.
 
     The noise is the mean over weeks; what people share adds up in those with one sign. Of a regression all is shared.
     """
     mechanism, reports, repeats = metric.mechanism, np.array([1_000.0, 400.0, 2_000.0]), np.array([1.0, 2.0, 3.0])
-    frequency, errors = np.array([0.02, 0.08, 0.16]), np.array([0.05, 0.08, 0.04])
+    frequency, errors = low + np.array([0.0, 0.06, 0.14]), np.array([0.05, 0.08, 0.04])
     weeks = []
     for place, days in enumerate((7, 7, 3)):
         since = FIRST + timedelta(days=7 * place)
-        share, error = np.full(2, frequency[place]), np.full(2, errors[place])
+        share, error = np.array([frequency[place], 1 - frequency[place]]), np.full(2, errors[place])
         columns = (share, error, share, share, error, share, share, share)
         known = Estimate(metric.labels, int(reports[place]), 0.9, None, *columns, (), None, None, repeats[place])
         weeks.append(TrendStep(since, since + timedelta(days=days - 1), known))
-    row = trend(metric, weeks)["values"][0]
+    table = trend_table(metric, 3, weeks, 0.9)
+    row, opposite = table.rows()
+    assert list(chain(*table.chunks())) == [row, opposite]
     overall = reports @ frequency / reports.sum()
     shared, third = reports**2 @ errors**2 / reports.sum() / reports, np.zeros(3)
     if mechanism.pure:
-        at, each = np.array([overall]), list(zip(reports, repeats, strict=True))
+        at, each = np.array([max(overall, 0.0)]), list(zip(reports, repeats, strict=True))
         shared = np.array([d * shared_variance(mechanism, at, n)[0] for n, d in each])
         third = np.array([third_moment(mechanism, at, np.array([n]), d, sampled=True)[0] for n, d in each])
     noise = max(float(reports**2 @ (errors**2 - shared)), 0.0) / reports.sum() / reports
@@ -163,6 +172,7 @@ def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_n
             assert row["slope"] == pytest.approx(weights @ frequency)
             assert row["slope_error"] == pytest.approx(spread)
     assert row["p_value"] == pytest.approx(min(1, 2 * p_values[0], 6 * min(p_values[1:])))
+    assert (opposite["slope"], opposite["p_value"]) == pytest.approx((-row["slope"], row["p_value"]))
 
 
 def test_small_steps_are_shown_and_not_tested() -> None:

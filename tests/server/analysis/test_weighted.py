@@ -107,6 +107,13 @@ def test_shares_of_two_strata_have_the_variance_of_their_weighted_sum(mechanism:
     assert found["weighted_error"] ** 2 == pytest.approx(variance)
 
 
+def test_a_value_that_no_report_covers_has_no_weighted_share() -> None:
+    tallies = [Tally(np.array([50, 50, 0]), np.array([[9], [9], [0]])) for _ in range(2)]
+    found = weighted_shares(BitFlip.calibrate(3, 2.0, 1), LABELS, weighted(tallies, [0.5, 0.5]), 0.05)
+    for column in found.values():
+        assert np.isnan(column).tolist() == [False, False, True]
+
+
 def test_the_interval_of_a_rare_value_has_the_skewness_of_the_weighted_sum() -> None:
     """Two strata in which as many have the value: the third moment is the sum of W³ times theirs."""
     mechanism = RandomizedResponse.calibrate(3, 4.0)
