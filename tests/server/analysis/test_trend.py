@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.trend import LEAST_REPORTS, TrendStep, contrasts, together, worst_variance
+from dither_server.analysis.trend import TrendStep, contrasts, together, worst_variance
 from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.estimate import Estimate, debiased
@@ -132,17 +132,17 @@ RAPPOR = parse_metrics(
 
 @pytest.mark.parametrize(
     ("metric", "low"),
-    [(FRESH, 0.02), (FRESH, -0.2), (MEMOISED, 0.02), (RAPPOR, 0.02)],
-    ids=["fresh", "negative", "memoised", "regression"],
+    [(FRESH, 0.02), (FRESH, -0.2), (FRESH, 0.4), (MEMOISED, 0.02), (RAPPOR, 0.02)],
+    ids=["fresh", "negative", "less-noise-than-people", "memoised", "regression"],
 )
 def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_no_change(
     metric: Metric, low: float
 ) -> None:
-    """Three weeks with unequally many reports, of which people gave up to 1, 2 and 3; the last is shorter.
+    """Three weeks with unequally many reports, of which people gave up to 10, 20 and 30; the last is shorter.
 
     The noise is the mean over weeks; what people share adds up in those with one sign. Of a regression all is shared.
     """
-    mechanism, reports, repeats = metric.mechanism, np.array([1_000.0, 400.0, 2_000.0]), np.array([1.0, 2.0, 3.0])
+    mechanism, reports, repeats = metric.mechanism, np.array([1_000.0, 400.0, 2_000.0]), np.array([10.0, 20.0, 30.0])
     frequency, errors = low + np.array([0.0, 0.06, 0.14]), np.array([0.05, 0.08, 0.04])
     weeks = []
     for place, days in enumerate((7, 7, 3)):
@@ -154,6 +154,7 @@ def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_n
     table = trend_table(metric, 3, weeks, 0.9)
     row, opposite = table.rows()
     assert list(chain(*table.chunks())) == [row, opposite]
+    assert trend_table(metric, 3, weeks, 0.9, np.array([1])).rows() == [opposite]
     overall = reports @ frequency / reports.sum()
     shared, third = reports**2 @ errors**2 / reports.sum() / reports, np.zeros(3)
     if mechanism.pure:
@@ -177,12 +178,13 @@ def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_n
 
 def test_small_steps_are_shown_and_not_tested() -> None:
     rng = np.random.default_rng(1)
-    few = strangers(FRESH, [[0.7, 0.3]], rng, LEAST_REPORTS - 1)
-    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
+    enough, few = (strangers(FRESH, [[0.7, 0.3]], rng, people) for people in (50, 49))
+    answer = trend(FRESH, on_days(FRESH, enough + few))
     assert [step["tested"] for step in answer["steps"]] == [True, False]
     assert [len(course["points"]) for course in answer["values"]] == [2, 2]
     assert [(course["p_value"], course["drift"]) for course in answer["values"]] == [(None, False)] * 2
     assert trend(FRESH, [])["steps"] == []
+    assert len(list(trend_table(FRESH, 0, [], 0.95).chunks())) == 1
     assert [course["points"] for course in trend(FRESH, [])["values"]] == [[], []]
 
 
