@@ -26,6 +26,7 @@ from .intervals.score import Law, Ratios, fieller, informative, law_of, score_in
 def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) -> tuple[Columns, Floats]:
     """Return the share of each group, and ``with_group``; ``group`` holds the group of each value of a listed domain.
 
+    The share of a group is NaN if no report covers one of its values, or the reports are too few.
     Intervals are score intervals, which miss with probability ``alpha`` each. Their law has the shape for the group's
     size, and its constant is chosen such that the variance at the estimate is the estimated one; so it accounts for
     groups whose values are more strongly correlated. Raises ParameterError as ``with_group`` does.
@@ -33,8 +34,8 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
     groups = int(group.max()) + 1
     if not tally.total:
         return Columns.of_nothing(groups), np.full(len(group), np.nan)
-    together = with_group(mechanism, tally, group)
-    frequency = np.bincount(group, debiased(mechanism, (), tally).frequency).astype(np.float64)
+    together, single = with_group(mechanism, tally, group), debiased(mechanism, (), tally)
+    frequency = np.bincount(group, single.frequency).astype(np.float64)
     variance = np.bincount(group, together) * tally.total
     law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group), tally.repeats.effect)
     share, noise = np.clip(frequency, 0, 1), law._replace(thinning=0.0)
@@ -46,7 +47,8 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
         law.error(share, trials),
         *score_interval(law, frequency, trials, alpha),
     )
-    return columns.where(informative(law.error(np.zeros(groups), trials), alpha)), together
+    covered = np.bincount(group, single.trials == 0) == 0
+    return columns.where(covered & informative(law.error(np.zeros(groups), trials), alpha)), together
 
 
 def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
@@ -156,8 +158,7 @@ def _within(
     frequency, supporting, trials = debiased(mechanism, (), tally)
     chance, out_of = supporting / np.maximum(trials, 1), np.maximum(trials, 1)
     alone = chance * (1 - chance) / (float(mechanism.p - mechanism.q) ** 2 * out_of)
-    shared = shared_variance(mechanism, np.clip(frequency, 0, 1), float(tally.total))
-    alone = alone + (tally.repeats.effect - 1) * shared
+    alone = alone + (tally.repeats.effect - 1) * shared_variance(mechanism, frequency, float(tally.total))
     columns, with_cells = sums
     whole = np.bincount(group, with_cells).astype(np.float64)
     sure = -NormalDist().inv_cdf(alpha / 2 / len(whole))

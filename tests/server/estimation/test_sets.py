@@ -5,6 +5,7 @@ Each test is wrong with a probability below 1e-6 over the choice of its seed.
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(map(str, range(mechanism.size or 0)))
 
 
-@pytest.mark.parametrize(("permanent", "days"), [(None, 1), (None, 3), (6.0, 3)])
+@pytest.mark.parametrize(("permanent", "days"), [(None, 1), (None, 2), (6.0, 3)])
 def test_pairs_have_the_law_of_the_reports_that_cover_both_values(permanent: float | None, days: int) -> None:
     """The ends of a share solve Fieller's equation, and those of both values the score equation.
 
@@ -108,8 +109,14 @@ def test_the_sum_of_few_reports_may_be_that_of_people_with_all_values_or_none(
 def test_shares_among_few_reports_or_few_people_are_unknown() -> None:
     """At least 250 reports; and at 95% each of two values must exceed its errors with 97.5%, or nobody may have it."""
     mechanism = SetResponse.calibrate(2, 1.0, window=2)
-    assert np.isnan(of_two(mechanism, 1, 123, 0, 0).pairs.share).all()
-    assert not np.isnan(of_two(mechanism, 1, 0, 0, 124).pairs.share).any()
+    for reports, unknown in ((249, True), (250, False)):
+        counts = np.array([[1, 0, 0, 124], [0, 0, 0, reports - 125]])
+        pairs = estimate_sets(mechanism, labels_of(mechanism), Tally(counts.sum(axis=1), counts)).pairs
+        assert np.isnan(pairs.share).tolist() == [unknown] * 2
+    q, gap = Fraction(mechanism.cells, 4) * mechanism.b, mechanism.a - mechanism.b
+    least = 1.6448536**2 * float(q * (1 - q) / gap**2)
+    both = [bool(np.isfinite(of_two(mechanism, 0, 0, 0, number).pairs.both[0])) for number in range(1, 20)]
+    assert both == [2 * number > least for number in range(1, 20)], "no share differs from 0 by its errors"
     none, known, sure = (1 - float(mechanism.p - mechanism.q)) / 2, [], []
     for count in range(int(1_000 * none), int(1_000 * none) + 40):
         chance = count / 1_000
@@ -120,21 +127,42 @@ def test_shares_among_few_reports_or_few_people_are_unknown() -> None:
     assert 0 < sum(known) < 40
 
 
+def test_sets_of_all_or_of_none_are_the_ends_of_what_may_be() -> None:
+    """Estimates are beyond 0 and 1, their variances those of the nearest shares."""
+    mechanism = SetResponse.calibrate(2, 2.0, window=2)
+    gap, q = float(mechanism.a - mechanism.b), mechanism.cells / 4 * float(mechanism.b)
+    none, every = of_two(mechanism, 500, 0, 0, 0), of_two(mechanism, 0, 0, 0, 500)
+    assert (none.total.low, every.total.high) == (0, 2)
+    assert (none.consistent.tolist(), every.consistent.tolist()) == ([0, 0], [1, 1])
+    for found, joint in ((none, q), (every, q + gap)):
+        assert found.pairs.both_error**2 == pytest.approx(joint * (1 - joint) / gap**2 / 1_000)
+    found, bit = of_two(mechanism, 0, 250, 0, 250), (1 + gap) / 2  # all have the first, half of them the second, too
+    x, y, low = found.pairs.both[0], found.frequency[0], found.pairs.low[0]
+    variance = 1 / 4 - 2 * low * (1 - bit) / 2 + low**2 * bit * (1 - bit)
+    assert y > 1
+    assert (x - low * y) ** 2 == pytest.approx(Z**2 * variance / gap**2 / 1_000)
+    alike = np.array([[0, 0, 0, 500]] * 2)
+    few = estimate_sets(mechanism, labels_of(mechanism), Tally(alike.sum(axis=1), alike), at_most=1)
+    assert few.total.high == 1
+    assert few.consistent.sum() == pytest.approx(1)
+
+
 def test_a_value_that_no_report_covers_has_no_share_and_leaves_the_sum_unknown() -> None:
     mechanism = SetResponse.calibrate(2, 1.0, window=1)
-    found = estimate_sets(mechanism, labels_of(mechanism), Tally(np.array([500, 0]), np.array([[200, 300], [0, 0]])))
+    tally = Tally(np.array([500, 0]), np.array([[200, 300], [0, 0]]))
+    found = estimate_sets(mechanism, labels_of(mechanism), tally, simultaneous=True)
     assert np.isfinite(found.frequency).tolist() == np.isfinite(found.consistent).tolist() == [True, False]
     assert (found.total.low, found.total.high) == (0, 2)
     assert math.isnan(found.total.value)
     assert math.isnan(found.total.standard_error)
     mechanism = SetResponse.calibrate(4, 9.0, window=2)
-    counts = np.array([[9, 0, 0, 9], [0] * 4, [0] * 4, [0] * 4])
+    counts = np.array([[9, 0, 0, 9], [0, 0, 0, 1], [0] * 4, [0] * 4])
     found = estimate_sets(mechanism, labels_of(mechanism), Tally(counts.sum(axis=1), counts))
-    assert np.isnan(found.frequency).tolist() == np.isnan(found.standard_error).tolist() == [False, False, True, True]
+    assert np.isnan(found.frequency).tolist() == np.isnan(found.standard_error).tolist() == [False, False, False, True]
     pairs = found.pairs
     unknown = np.isnan(pairs.both)
     assert (pairs.reports == 0).tolist() == unknown.tolist() == np.isnan(pairs.both_error).tolist()
-    assert unknown.sum() == 6
+    assert unknown.sum() == 4
     assert set(pairs.both_low[unknown]) == {0}
     assert set(pairs.both_high[unknown]) == {1}
 

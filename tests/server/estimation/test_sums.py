@@ -78,6 +78,9 @@ def test_groups_of_symbols_have_the_errors_and_intervals_of_a_binomial_count(
         again = at * (1 - at) if mechanism.permanent_stage is None else of(mechanism.permanent_stage, at)
         return (of(mechanism, at) + (days - 1) * again) / 6_000
 
+    beyond = replace(tally, counts=np.array([[6_000] + [0] * (CELLS - 1)]))
+    nearest = sums_of(mechanism, beyond, ROWS, 0.05)[0].standard_error
+    assert nearest**2 == pytest.approx(variance(np.array([1.0, 0.0, 0.0])))
     for ends, error, sampled in (
         ((found.low, found.high), found.standard_error, 0),
         ((found.noise_low, found.noise_high), found.noise_error, days / 6_000),
@@ -121,6 +124,21 @@ def test_covariances_of_bits_in_windows_are_those_of_their_law(days: int) -> Non
     covariance = together / np.outer(trials, trials) * (joint - np.outer(single, single)) / (p - q) ** 2
     expected = [covariance[cell, ROWS[cell] == ROWS].sum() * days for cell in range(CELLS)]  # all is drawn once
     assert with_group(mechanism, tally, ROWS) == pytest.approx(expected, rel=1e-6)
+    found, _ = sums_of(mechanism, replace(tally, reports=reports // 10**5, counts=tally.counts // 10**5), ROWS, 0.05)
+    share, total = found.frequency, reports.sum() / 10**5
+    slope = days * ((1 + (1 - p - q) / (p - q)) * 12 / 5 - 1)  # of a report that speaks of each value in 5 of 12 cases
+    for end in (found.low, found.high):
+        change = slope * (end - share) + days * (end * (1 - end) - share * (1 - share))
+        variance = found.standard_error**2 + change / total
+        assert (end - share) ** 2 == pytest.approx(stats.norm.isf(0.025) ** 2 * variance, rel=1e-5)
+
+
+def test_a_group_with_a_value_that_no_report_covers_is_unknown() -> None:
+    mechanism, reports = BitFlip.calibrate(CELLS, 9.0, 2), np.full(CELLS, 50)
+    reports[:2] = 0  # the windows of the second value
+    found, _ = sums_of(mechanism, Tally(reports, np.zeros((CELLS, 2), dtype=np.int64)), ROWS, 0.05)
+    assert np.isnan(found.frequency).tolist() == [True, False, False]
+    assert (found.low[0], found.high[0]) == (0, 1)
 
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)

@@ -197,7 +197,7 @@ class _ListedSets(Decoder[PrivSet]):
         p, q = float(mechanism.p), float(mechanism.q)
         marked = np.clip((tally.counts[0, mechanism.size :] / tally.total - q) / (p - q), 0, 1)
         if mechanism.permanent_stage is None:  # the number of marked dummies: a set that marks k + 1 marks the first
-            shared = max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
+            shared = float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2)
         else:
             shared = _dummies_variance(marked, mechanism.permanent_stage)
         return (_dummies_variance(marked, mechanism) + (tally.repeats.effect - 1) * shared) / tally.total

@@ -162,6 +162,13 @@ def test_the_variance_of_the_sum_of_lists_is_that_of_their_law(
         assert frequency.sum() == pytest.approx(people @ counts, abs=1e-4)
         variance = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
         assert variance == pytest.approx((variance_of(mechanism) + (days - 1) * again) / total, rel=1e-6)
+    for beyond, nearest in ((0, float(mechanism.q)), (1, float(mechanism.p))):  # of the dummies
+        near, nearer = (
+            replace(tally, counts=np.append(sums[:size], np.full(most, int(total * chance)))[np.newaxis])
+            for chance in (beyond, nearest)
+        )
+        variances = [decoder_of(mechanism).sum_variance(mechanism, one, frequency) for one in (near, nearer)]
+        assert variances[0] == pytest.approx(variances[1], rel=1e-6)
 
 
 def test_privset_has_no_counts_of_pairs() -> None:
