@@ -117,9 +117,10 @@ def weighted_shares(
     supporting, trials = (np.array([one[part] for one in supports], dtype=np.float64) for part in (0, 1))
     weights, p, q = weighting.weights[:, np.newaxis], float(mechanism.p), float(mechanism.q)
     covering = (weights * trials).sum(axis=0)
-    share = ((weights * supporting).sum(axis=0) / np.where(covering > 0, covering, np.nan) - q) / (p - q)
+    covering = np.where(covering > 0, covering, np.nan)
+    share = ((weights * supporting).sum(axis=0) / covering - q) / (p - q)
     of_each = (supporting / np.maximum(trials, 1) - q) / (p - q)
-    scale = weights**2 * trials / np.where(covering > 0, covering, np.nan) ** 2
+    scale = weights**2 * trials / covering**2
     law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
     once, repeated = (one.variance(np.clip(of_each, 0, 1)) for one in (law, again))
     sampled = (scale * once).sum(axis=0)
@@ -154,19 +155,16 @@ def _interval(
 
     A third moment is Σ W³/n² times that of a report: ``lean`` times that of ``effective`` reports of equal weight.
     """
-    known = np.isfinite(error)
-    at, error = np.where(known, share, 0.0), np.where(known, error, 1.0)
-    spread = spread_of(mechanism, at, error, weighting.effective, weighting.repeats)
+    spread = spread_of(mechanism, share, error, weighting.effective, weighting.repeats)
     here = weighting.reports[weighting.places]
     lean = float((weighting.within**3 / here**2).sum()) * weighting.effective**2
 
     def skewness(where: Floats) -> Floats:
         return np.asarray(lean * spread.cube(where) / spread.variance(where) ** 1.5)
 
-    thinning = np.full(len(at), float(spread.thinning))
+    thinning = np.full(len(share), float(spread.thinning))
     law = Law(0.0, spread.slope / thinning, 1.0)
-    low, high = score_interval(law, at, 1 / thinning, alpha, np.sqrt(spread.constant), skewness)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    return score_interval(law, share, 1 / thinning, alpha, np.sqrt(spread.constant), skewness)
 
 
 def weighted_number(law: NumericLaw, weighting: Weighting, confidence: float) -> NumericEstimate:

@@ -73,10 +73,7 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
 
 def _joined(mechanism: Mechanism, law: Mechanism, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
     """Return these covariances by the exact ``law`` of a mechanism with the same cohorts."""
-    pair = joint_constants(law)
-    if pair is None:
-        raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
-    (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
+    pair, (frequency, _, trials), decoder = _pair(law), estimates, decoder_of(mechanism)
     alone, out_of = law_of(law), np.maximum(trials, 1).astype(np.float64)
     alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
     covered, of_shares = (
@@ -99,10 +96,18 @@ def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indi
 
 def _usual(mechanism: Mechanism, values: Indices) -> Law:
     """Return the law of sums of ``values`` values each, over noise alone, if every person reports once."""
-    apart, slope = joint_constants(mechanism) or (0.0, 0.0)
+    apart, slope = _pair(mechanism)
     single, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
     slopes = np.asarray(thinned * (single.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
     return Law(thinned * values * (single.constant + (values - 1) * apart), slopes, 0.0)
+
+
+def _pair(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the ``joint_constants`` of a mechanism. Raises ParameterError if it has none."""
+    pair = joint_constants(mechanism)
+    if pair is None:
+        raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
+    return pair
 
 
 _LEAST_REPORTS = 1_000

@@ -38,7 +38,7 @@ class _BitWindows(Decoder[BitFlip]):
         """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
         sums = np.zeros(len(group))
-        for number in range(int(group.max()) + 1):
+        for number in np.unique(group):
             members = group == number
             inside = tally.reports * np.where(members, weights, 0.0)[windows].sum(axis=1)
             holding = (np.flatnonzero(members)[:, None] - np.arange(mechanism.bits)) % mechanism.size
