@@ -137,6 +137,16 @@ ROOMS: dict[str, Room] = {
             *_tests("server/estimation/strings", "lookup", "discovery"),
         ),
     ),
+    "sets": Room(
+        (
+            *_named(f"{_SERVER}/estimation", "sets", "sums", "decoders/set_decoders"),
+            *_named(f"{_SERVER}/analysis", "weighted", "trend", "compare", "combine", "sequential", "spread"),
+        ),
+        (
+            *_tests("server/estimation", "decoders/test_windows", "sets", "sums"),
+            *_tests("server/analysis", "weighted", "trend", "sequential", "compare", "combine"),
+        ),
+    ),
 }
 
 

@@ -51,9 +51,7 @@ def combined(metric: str, versions: Sequence[Version], confidence: float) -> Tab
         "confidence": confidence,
     }
     names = ("frequency", "standard_error", "low", "high")
-    unknown = ~np.isfinite(numbers[1])
-    shown = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
-    return Table(about, {"value": values, **shown})
+    return Table(about, {"value": values, **dict(zip(names, numbers, strict=True))})
 
 
 def _has_shares(table: Table) -> bool:
@@ -67,7 +65,7 @@ def _common(lists: Sequence[ColumnData]) -> list[str]:
 
 
 def _columns(known: Sequence[Version], values: Sequence[str], alpha: float) -> list[Floats]:
-    """Return the means, their errors, and the ends of their intervals."""
+    """Return the means, their errors, and the ends of their intervals; NaN where some version has no estimate."""
     frequency, error = (_numbers(known, values, name) for name in ("frequency", "standard_error"))
     spreads = [
         spread_of(

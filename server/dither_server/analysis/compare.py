@@ -73,8 +73,8 @@ def compared(
     first: Table,
     second: Table,
     mechanisms: tuple[Mechanism, Mechanism],
-    confidence: float = 0.95,
-    change: float = 0.01,
+    confidence: float,
+    change: float,
 ) -> Table:
     """Compare two estimates of the population for each label that both have; the columns are ``COMPARED``.
 

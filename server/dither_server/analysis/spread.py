@@ -42,7 +42,7 @@ class Spread(NamedTuple):
         return self.third(share)
 
 
-def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, repeats: float = 1.0) -> Spread:
+def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, repeats: float) -> Spread:
     """Return the moments of estimates with the given ``error`` at their own ``frequency``.
 
     The part of the error beyond the mechanism's law, from a sketch's collisions, is taken to be independent of the
@@ -103,7 +103,7 @@ def two_sided(score: Floats, skewness: Floats | float = 0.0) -> Floats:
     """
     skewness = np.broadcast_to(np.asarray(skewness, dtype=np.float64), np.shape(score))
     skewed = np.abs(skewness) > _SKEWED
-    shape = 4 / np.where(skewed, skewness, 1.0) ** 2
-    at = np.maximum(shape + np.sign(skewness) * np.where(skewed, score, 0.0) * np.sqrt(shape), 0)
+    shape = 4 / np.maximum(np.abs(skewness), _SKEWED) ** 2
+    at = np.maximum(shape + np.sign(skewness) * score * np.sqrt(shape), 0)
     tail = np.minimum(scipy.special.gammainc(shape, at), scipy.special.gammaincc(shape, at))
     return np.asarray(2 * np.where(skewed, tail, scipy.special.ndtr(-np.abs(score))))

@@ -112,7 +112,7 @@ def trend(
     metric: Metric,
     count: int,
     stretches: Iterable[TrendStep[Estimate]],
-    confidence: float = 0.95,
+    confidence: float,
     places: Indices | None = None,
 ) -> _TrendTable:
     """Return the trend of a metric version over ``count`` stretches of days that have reports, oldest first.
@@ -150,7 +150,9 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
     """Test all values, block by block; return shape (3, values), NaN if too few spans can be tested."""
     tested = np.flatnonzero([span.tested for span in spans])
     tests = np.full((3, len(metric.labels)), np.nan)
-    for start in range(0, len(metric.labels) if len(tested) > 1 else 0, _TESTED):
+    if len(tested) < 2:
+        return tests
+    for start in range(0, len(metric.labels), _TESTED):
         some = slice(start, start + _TESTED)
         of_some = (frequency[tested, some], errors[tested, some])
         tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)

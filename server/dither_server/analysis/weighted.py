@@ -89,22 +89,19 @@ class Weighting:
         """The design effect of repeated reports."""
         return weighted_effect(self.periods, self.weights, self.chance)
 
-    def between(self, away: Floats, variance: Floats) -> Floats:
+    def between(self, away: Floats) -> Floats:
         """Return the variance that raking leaves between strata, an entry a value.
 
-        ``away`` is what each place's estimate is away from the weighted one, ``variance`` the variance of that, both
-        with shape (places, values).
+        ``away`` is what each place's estimate is away from the weighted one, with shape (places, values). Its noise
+        adds a part of the estimates' variance that is as small as one of the place's reports is among them.
         """
         outcome = np.zeros((len(self.shares), away.shape[1]))
         outcome[self.places] = away
         root = np.sqrt(self.shares)[:, np.newaxis]
         fitted = self.design @ np.linalg.lstsq(root * self.design, root * outcome, rcond=None)[0]
-        squares = (outcome - fitted) ** 2
-        squares[self.places] -= np.where(squares[self.places] > 0, variance, 0)
         known = self.shares > 0
         scale = (self.shares[known] / self.shares[self.places].sum()) ** 2 / self.reports[known]
-        variances = scale @ squares[known]
-        return np.maximum(variances, 0) if np.abs(outcome - fitted)[known].max() > 1e-9 else np.zeros(len(variances))
+        return np.asarray(scale @ (outcome - fitted)[known] ** 2)
 
 
 def weighted_shares(
@@ -120,16 +117,17 @@ def weighted_shares(
     supporting, trials = (np.array([one[part] for one in supports], dtype=np.float64) for part in (0, 1))
     weights, p, q = weighting.weights[:, np.newaxis], float(mechanism.p), float(mechanism.q)
     covering = (weights * trials).sum(axis=0)
-    share = ((weights * supporting).sum(axis=0) / np.where(covering > 0, covering, np.nan) - q) / (p - q)
-    of_each = np.where(trials > 0, (supporting / np.maximum(trials, 1) - q) / (p - q), share)
-    scale = weights**2 * trials / np.where(covering > 0, covering, np.nan) ** 2
+    covering = np.where(covering > 0, covering, np.nan)
+    share = ((weights * supporting).sum(axis=0) / covering - q) / (p - q)
+    of_each = (supporting / np.maximum(trials, 1) - q) / (p - q)
+    scale = weights**2 * trials / covering**2
     law, again = (noise_law(mechanism, repeats).sampled() for repeats in (1.0, weighting.repeats))
     once, repeated = (one.variance(np.clip(of_each, 0, 1)) for one in (law, again))
     sampled = (scale * once).sum(axis=0)
-    between = weighting.between(of_each - share, once / np.maximum(trials, 1))
+    between = weighting.between(of_each - share)
     if mechanism.coverage != 1:  # how many reports speak of a value differs from stratum to stratum, too
         between = (scale * (of_each - share) ** 2).sum(axis=0)
-    more = scale.sum(axis=0) * (repeated - once).max(axis=0, initial=0.0)
+    more = scale.sum(axis=0) * (repeated - once).max(axis=0)
     collisions = _collisions(mechanism, weighting.tallies, share)
     error = np.sqrt(sampled + weighting.repeats * between + more + collisions**2)
     return dict(zip(_NAMES, (share, error, *_interval(mechanism, weighting, share, error, alpha)), strict=True))
@@ -157,19 +155,16 @@ def _interval(
 
     A third moment is Σ W³/n² times that of a report: ``lean`` times that of ``effective`` reports of equal weight.
     """
-    known = np.isfinite(error)
-    at, error = np.where(known, share, 0.0), np.where(known, error, 1.0)
-    spread = spread_of(mechanism, at, error, weighting.effective, weighting.repeats)
+    spread = spread_of(mechanism, share, error, weighting.effective, weighting.repeats)
     here = weighting.reports[weighting.places]
     lean = float((weighting.within**3 / here**2).sum()) * weighting.effective**2
 
     def skewness(where: Floats) -> Floats:
         return np.asarray(lean * spread.cube(where) / spread.variance(where) ** 1.5)
 
-    thinning = np.full(len(at), float(spread.thinning))
+    thinning = np.full(len(share), float(spread.thinning))
     law = Law(0.0, spread.slope / thinning, 1.0)
-    low, high = score_interval(law, at, 1 / thinning, alpha, np.sqrt(spread.constant), skewness)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    return score_interval(law, share, 1 / thinning, alpha, np.sqrt(spread.constant), skewness)
 
 
 def weighted_number(law: NumericLaw, weighting: Weighting, confidence: float) -> NumericEstimate:
@@ -193,15 +188,14 @@ def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
         [(mean.estimate, mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in means]
     ).T
     estimate, scale, again = float(shares @ each), weighting.effect / totals.sum(), weighting.repeats - 1
-    left = float(weighting.between((each - estimate)[:, np.newaxis], variances[:, np.newaxis])[0])
+    left = float(weighting.between((each - estimate)[:, np.newaxis])[0])
     permanent = max(law.permanent_variance(tally) for tally in weighting.tallies)
     noise = float(shares**2 @ noises) + again * scale * permanent
     shared = scale * float((common * totals).max()) + left
     variance = float(shares**2 @ variances) + left + again * shared
     trials = 1 / scale
-    made = with_intervals(
-        estimate, (noise, variance, shared), int(totals.sum()), confidence, trials / weighting.repeats
-    )
+    variances = (noise, variance, weighting.repeats * shared)
+    made = with_intervals(estimate, variances, int(totals.sum()), confidence, trials / weighting.repeats)
     if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats:
         return made
     return of_few(made, Law(law.worst_variance + again * permanent, 0.0, weighting.repeats), trials)
@@ -214,7 +208,7 @@ def _bounded(law: NumericLaw, weighting: Weighting, confidence: float) -> Cuts:
     bounds = [law.cuts(Tally(tally.reports, tally.counts, people), each) for tally in weighting.tallies]
     low, high = (weighting.within @ np.array([getattr(cuts, end)[1:-1] for cuts in bounds]) for end in ("low", "high"))
     unknown = np.full(law.points - 1, np.nan)
-    return Cuts.between(unknown, unknown, unknown, np.clip(low, 0, 1), np.clip(high, 0, 1))
+    return Cuts.between(unknown, unknown, unknown, low, np.minimum(high, 1))
 
 
 def _dithered(law: Dithered, weighting: Weighting, confidence: float) -> Cuts:
@@ -233,8 +227,7 @@ def _dithered(law: Dithered, weighting: Weighting, confidence: float) -> Cuts:
     with np.errstate(invalid="ignore", divide="ignore"):
         chance = seen / covering
         squares = weights**2 @ (below * (1 - chance) ** 2 + (trials - below) * chance**2)
-        spread = np.where(chance * (1 - chance) > 0, squares / (chance * (1 - chance)), 0)
-        effect = np.maximum(spread, weights**2 @ trials) / covering
+        effect = np.fmax(squares / (chance * (1 - chance)), weights**2 @ trials) / covering
         effect = np.where(covering > 0, np.maximum(effect, weighting.effect), 1.0)
         frequency = (chance - float(law.q) * cells) / law.gap
         pooling = law.pooling(np.asarray(cells, dtype=np.float64), weighting.repeats)

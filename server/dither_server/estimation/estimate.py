@@ -201,7 +201,8 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         noise.sampled().error(share, trials, bias),
         *ends,
     )
-    known = informative(_error_of_none(mechanism, trials / float(mechanism.coverage), repeats), alpha)
+    error_of_none = _error_of_none(mechanism, trials / float(mechanism.coverage), repeats)
+    known = informative(error_of_none, alpha) & (trials > 0)
     consistent = onto_sums(frequency, *mechanism.items.sums(len(labels)))
     return columns.where(known), np.where(known, consistent, np.nan)
 

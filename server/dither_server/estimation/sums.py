@@ -26,6 +26,7 @@ from .intervals.score import Law, Ratios, fieller, informative, law_of, score_in
 def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) -> tuple[Columns, Floats]:
     """Return the share of each group, and ``with_group``; ``group`` holds the group of each value of a listed domain.
 
+    The share of a group is NaN if no report covers one of its values, or the reports are too few.
     Intervals are score intervals, which miss with probability ``alpha`` each. Their law has the shape for the group's
     size, and its constant is chosen such that the variance at the estimate is the estimated one; so it accounts for
     groups whose values are more strongly correlated. Raises ParameterError as ``with_group`` does.
@@ -33,8 +34,8 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
     groups = int(group.max()) + 1
     if not tally.total:
         return Columns.of_nothing(groups), np.full(len(group), np.nan)
-    together = with_group(mechanism, tally, group)
-    frequency = np.bincount(group, debiased(mechanism, (), tally).frequency).astype(np.float64)
+    together, single = with_group(mechanism, tally, group), debiased(mechanism, (), tally)
+    frequency = np.bincount(group, single.frequency).astype(np.float64)
     variance = np.bincount(group, together) * tally.total
     law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group), tally.repeats.effect)
     share, noise = np.clip(frequency, 0, 1), law._replace(thinning=0.0)
@@ -46,7 +47,8 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
         law.error(share, trials),
         *score_interval(law, frequency, trials, alpha),
     )
-    return columns.where(informative(law.error(np.zeros(groups), trials), alpha)), together
+    covered = np.bincount(group, single.trials == 0) == 0
+    return columns.where(covered & informative(law.error(np.zeros(groups), trials), alpha)), together
 
 
 def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
@@ -56,10 +58,11 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     permanent stage or, without one, the answer. Raises ParameterError if the mechanism does not define the joint law of
     two supports.
     """
-    frequency, supporting, trials = debiased(mechanism, (), tally)
+    estimates = frequency, supporting, _ = debiased(mechanism, (), tally)
     again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
-    estimates = Debiased(frequency, supporting, trials)
-    repeated = again * _joined(mechanism, stage, tally, estimates, group) if again else 0.0
+    repeated = again * frequency * (1 - np.bincount(group, frequency)[group]) / tally.total
+    if again and stage is not None:
+        repeated = again * _joined(mechanism, stage, tally, estimates, group)
     joint = decoder_of(mechanism).together(mechanism, tally, group)
     if joint is not None:
         gap, chance = float(mechanism.p - mechanism.q), supporting / tally.total
@@ -68,13 +71,10 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     return _joined(mechanism, mechanism, tally, estimates, group) + repeated
 
 
-def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
-    """Return these covariances by the exact ``law`` of a mechanism with the same cohorts; None means no noise."""
-    pair = (0.0, 0.0) if law is None else joint_constants(law)
-    if pair is None:
-        raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
-    (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
-    alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
+def _joined(mechanism: Mechanism, law: Mechanism, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
+    """Return these covariances by the exact ``law`` of a mechanism with the same cohorts."""
+    pair, (frequency, _, trials), decoder = _pair(law), estimates, decoder_of(mechanism)
+    alone, out_of = law_of(law), np.maximum(trials, 1).astype(np.float64)
     alone_variance = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
     covered, of_shares = (
         decoder.covered_weights(mechanism, tally, weights, group) / out_of - weights
@@ -96,10 +96,18 @@ def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indi
 
 def _usual(mechanism: Mechanism, values: Indices) -> Law:
     """Return the law of sums of ``values`` values each, over noise alone, if every person reports once."""
-    apart, slope = joint_constants(mechanism) or (0.0, 0.0)
+    apart, slope = _pair(mechanism)
     single, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
     slopes = np.asarray(thinned * (single.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
     return Law(thinned * values * (single.constant + (values - 1) * apart), slopes, 0.0)
+
+
+def _pair(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the ``joint_constants`` of a mechanism. Raises ParameterError if it has none."""
+    pair = joint_constants(mechanism)
+    if pair is None:
+        raise ParameterError("mechanism", f"{mechanism.name} does not define the joint law of its supports")
+    return pair
 
 
 _LEAST_REPORTS = 1_000
@@ -155,8 +163,7 @@ def _within(
     frequency, supporting, trials = debiased(mechanism, (), tally)
     chance, out_of = supporting / np.maximum(trials, 1), np.maximum(trials, 1)
     alone = chance * (1 - chance) / (float(mechanism.p - mechanism.q) ** 2 * out_of)
-    shared = shared_variance(mechanism, np.clip(frequency, 0, 1), float(tally.total))
-    alone = alone + (tally.repeats.effect - 1) * shared
+    alone = alone + (tally.repeats.effect - 1) * shared_variance(mechanism, frequency, float(tally.total))
     columns, with_cells = sums
     whole = np.bincount(group, with_cells).astype(np.float64)
     sure = -NormalDist().inv_cdf(alpha / 2 / len(whole))

@@ -15,15 +15,16 @@ from flask.testing import FlaskClient
 from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import Version, combined
 from dither_server.app import collector_of, create_app
-from dither_server.estimation.intervals.score import noise_law
+from dither_server.estimation.intervals.score import Law, noise_law, score_interval, third_moment
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_changes import combined_means
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.store import Store
+from dither_server.tally.arrays import Floats
 from dither_server.tally.repeats import DISTINCT, Repeats
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, Metric, parse_metrics
+from dither_shared import Mechanism, Metric, RandomizedResponse, Rappor, parse_metrics
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 from server.cli.invoking import invoke
@@ -61,6 +62,45 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
     off = np.array([row["frequency"] for row in rows]) - 0.02
     assert abs(off.mean()) < 0.08 * off.std()
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
+
+
+@pytest.mark.parametrize(("permanent", "days"), [(None, 0), (None, 1), (None, 3), (6.0, 3)])
+def test_two_equal_surveys_are_combined_by_the_law_of_their_mean(permanent: float | None, days: int) -> None:
+    """Its variance is half of theirs, its third moment a quarter, at the share in [0, 1] that is nearest.
+
+    People who report on these days under both versions share their answer: a pair of reports in ``days`` / n.
+    """
+    mechanism, repeats = RandomizedResponse.calibrate(3, 5.0, permanent), Repeats((60 // max(days, 1),) * days)
+    frequency, law = np.array([1.01, 0.03, -0.01, np.nan]), noise_law(mechanism, repeats.effect).sampled()
+    share = np.clip(frequency, 0, 1)
+    error = law.error(share, np.full(4, 60))
+    table = Table(
+        {"version": "v", "reports": 60}, {"value": [*"abcd"], "frequency": frequency, "standard_error": error}
+    )
+    found = combined("x", [Version(table, mechanism, repeats)] * 2, 0.9).columns
+    mean = Law(*(np.array([law.constant, law.slope, law.thinning + days]) / 120))
+
+    def skewness(at: Floats) -> Floats:
+        cube = third_moment(mechanism, at, np.array([60]), repeats.effect, sampled=True) / 4
+        return np.asarray(cube / mean.variance(at) ** 1.5)
+
+    low, high = score_interval(mean, frequency, np.ones(4), 0.1, skewness=skewness)
+    expected = {"frequency": frequency, "standard_error": np.sqrt(mean.variance(share)), "low": low, "high": high}
+    for name, column in expected.items():
+        assert np.isnan(column[3]), "nobody estimated it"
+        assert found[name] == pytest.approx(column, nan_ok=True)
+
+
+def test_regressions_are_combined_by_the_inverse_of_their_own_variances() -> None:
+    rappor = Rappor.calibrate(None, 4.0, bits=32, hashes=2, cohorts=4)
+    tables = [
+        Table({"version": "v", "reports": 500}, {"value": ["a"], "frequency": [share], "standard_error": [error]})
+        for share, error in ((0.2, 0.02), (0.3, 0.04))
+    ]
+    (row,) = combined("x", [Version(table, rappor, DISTINCT) for table in tables], 0.9).rows()
+    mean, error = 0.8 * 0.2 + 0.2 * 0.3, (1 / (0.02**-2 + 0.04**-2)) ** 0.5
+    assert (row["frequency"], row["standard_error"]) == pytest.approx((mean, error))
+    assert (row["low"], row["high"]) == pytest.approx((mean - 1.6448536 * error, mean + 1.6448536 * error))
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from scipy import stats
 from dither_server.analysis.columns import Table
 from dither_server.analysis.compare import compared as compared_table
 from dither_server.analysis.estimate_table import estimate_table as answer
-from dither_server.analysis.spread import holm
+from dither_server.analysis.spread import holm, spread_of, two_sided, weights_of
 from dither_server.app import collector_of, create_app
+from dither_server.estimation.intervals.score import noise_law
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
@@ -141,8 +142,9 @@ def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> 
     pilot = alike(
         metric, surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04
     )
-    needed = pilot["values"][1]["reports_needed"]
-    assert needed is not None
+    needed, error = (pilot["values"][1][name] for name in ("reports_needed", "standard_error"))
+    reach = stats.norm.ppf(0.8) + stats.norm.isf(0.05 / 4)  # of the first of two values by Holm
+    assert needed == np.ceil(1000 * error**2 * (reach / 0.04) ** 2)
     seen = sum(
         alike(metric, surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1][
             "changed"
@@ -223,6 +225,37 @@ def test_holm_p_values_match_the_definition() -> None:
     assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm(np.array([0.01, np.nan, 0.9])).tolist() == pytest.approx([0.02, np.nan, 0.9], nan_ok=True)
     assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+
+
+def test_p_values_are_the_tails_of_a_gamma_with_the_skewness_that_is_given() -> None:
+    score = np.linspace(-6, 6, 25)
+    for skewness in (-1.0, -0.01, 0.0, 0.3):
+        law = stats.pearson3(skewness)
+        assert two_sided(score, skewness) == pytest.approx(2 * np.minimum(law.cdf(score), law.sf(score)), rel=1e-4)
+    assert two_sided(np.array([-9.0]), 1.0).tolist() == [0.0], "no variable of that skewness is so low"
+
+
+def test_weights_are_inverse_variances_at_the_share_nearest_to_the_mean() -> None:
+    """Estimates of -1 are of a share of 0, those of 2 of a share of 1, however noisy they are."""
+    mechanisms = [RandomizedResponse.calibrate(3, 2.0), RandomizedResponse.calibrate(3, 0.5)]
+    seen = np.array([[-1.0, 2.0]] * 2)
+    for reports in (1, 1_000):
+        laws = [noise_law(mechanism).sampled() for mechanism in mechanisms]
+        inverse = np.array([reports / law.variance(np.array([0.0, 1.0])) for law in laws])
+        spreads = [
+            spread_of(mechanism, frequency, law.error(np.array([0.0, 1.0]), np.full(2, reports)), reports, 1.0)
+            for mechanism, law, frequency in zip(mechanisms, laws, seen, strict=True)
+        ]
+        assert weights_of(spreads, seen) == pytest.approx(inverse / inverse.sum(axis=0))
+
+
+def test_values_that_only_one_side_has_are_left_out() -> None:
+    rng = np.random.default_rng(1)
+    first, other = surveyed(ASKED["many"], 900, rng), surveyed(ASKED["many"], 900, rng)
+    second = other.chosen(np.array([7, 2, 0]))
+    rows = alike(ASKED["many"], first, second.chosen(np.array([1, 2])))["values"]
+    assert [row["value"] for row in rows] == ["a", "c"]
+    assert [row["second"] for row in rows] == [other.columns["frequency"][place] for place in (0, 2)]
 
 
 def test_route_compares_two_weeks_two_stretches_and_two_versions(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Drift is reported if there is some and hardly ever if there is none, whether or not people report again."""
 
 from datetime import date, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.trend import LEAST_REPORTS, TrendStep, contrasts, together, worst_variance
+from dither_server.analysis.trend import TrendStep, contrasts, together, worst_variance
 from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.estimate import Estimate, debiased
-from dither_server.estimation.intervals.score import noise_law
+from dither_server.estimation.intervals.score import noise_law, shared_variance, third_moment
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.randomized_response import symbol_chain
@@ -81,18 +82,6 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
     return tallies
 
 
-@pytest.mark.parametrize(
-    ("metric", "shares", "surveys"),
-    [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)],
-    ids=["two", "many"],
-)
-def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
-    metric: Metric, shares: list[float], surveys: int
-) -> None:
-    """Courses of ten days: flagged at most as often as 1 in 20, by a binomial law with a probability of 1e-6."""
-    assert flagged(metric, [shares] * 10, surveys, PEOPLE) <= stats.binom.isf(1e-6, surveys, 0.05)
-
-
 def flagged(metric: Metric, shares: list[list[float]], surveys: int, people: int) -> int:
     """Return the number of surveys of different people on each day in which any value drifts."""
     rng = np.random.default_rng(20261120)
@@ -106,31 +95,12 @@ def rare(size: int) -> Metric:
     return parse_metrics(f"[metrics.x]\n{kind}")["x"]
 
 
-def test_rare_values_are_flagged_at_most_as_often_as_stated() -> None:
-    """A day of 100 people has less than one report that supports a value: 30 days, by a binomial law at 1e-6.
-
-    With normal tails about 28 of 100 such surveys have a value that drifts, and 18 may.
-    """
-    assert flagged(rare(128), [[1.0, *[0.0] * 127]] * 30, 100, 100) <= 18
-
-
 def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     """None of 100 a day, and then 20: support is expected of 0.7 and then of 10, 11 standard deviations more."""
     metric, rng = rare(3), np.random.default_rng(5)
     shares = [[0.9, 0.0, 0.1]] * 20 + [[0.7, 0.2, 0.1]]
     answer = trend(metric, on_days(metric, strangers(metric, shares, rng, 100)))
     assert [course["drift"] for course in answer["values"]][1]
-
-
-@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=["fresh", "memoised"])
-def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
-    """One crowd after another: neither shared errors nor the end of a crowd is flagged.
-
-    Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
-    """
-    rng = np.random.default_rng(7)
-    courses = (trend(metric, on_days(metric, crowds(metric, [5, 5], rng)))["values"] for _ in range(150))
-    assert sum(any(course["drift"] for course in values) for values in courses) <= 23
 
 
 @pytest.mark.parametrize(
@@ -154,14 +124,67 @@ def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> Non
         assert error < course["slope_error"] < 1.3 * error  # shared people may add a little
 
 
+RAPPOR = parse_metrics(
+    '[metrics.x]\ntype = "string"\nmechanism = "rappor"\nbits = 16\nhashes = 2\ncohorts = 2\nf = 0.5\np = 0.5\n'
+    'q = 0.75\ncandidates = ["a", "b"]\n'
+)["x"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "low"),
+    [(FRESH, 0.02), (FRESH, -0.2), (FRESH, 0.4), (MEMOISED, 0.02), (RAPPOR, 0.02)],
+    ids=["fresh", "negative", "less-noise-than-people", "memoised", "regression"],
+)
+def test_slope_and_steps_are_tested_by_their_worst_variance_and_skewness_under_no_change(
+    metric: Metric, low: float
+) -> None:
+    """Three weeks with unequally many reports, of which people gave up to 10, 20 and 30; the last is shorter.
+
+    The noise is the mean over weeks; what people share adds up in those with one sign. Of a regression all is shared.
+    """
+    mechanism, reports, repeats = metric.mechanism, np.array([1_000.0, 400.0, 2_000.0]), np.array([10.0, 20.0, 30.0])
+    frequency, errors = low + np.array([0.0, 0.06, 0.14]), np.array([0.05, 0.08, 0.04])
+    weeks = []
+    for place, days in enumerate((7, 7, 3)):
+        since = FIRST + timedelta(days=7 * place)
+        share, error = np.array([frequency[place], 1 - frequency[place]]), np.full(2, errors[place])
+        columns = (share, error, share, share, error, share, share, share)
+        known = Estimate(metric.labels, int(reports[place]), 0.9, None, *columns, (), None, None, repeats[place])
+        weeks.append(TrendStep(since, since + timedelta(days=days - 1), known))
+    table = trend_table(metric, 3, weeks, 0.9)
+    row, opposite = table.rows()
+    assert list(chain(*table.chunks())) == [row, opposite]
+    assert trend_table(metric, 3, weeks, 0.9, np.array([1])).rows() == [opposite]
+    overall = reports @ frequency / reports.sum()
+    shared, third = reports**2 @ errors**2 / reports.sum() / reports, np.zeros(3)
+    if mechanism.pure:
+        at, each = np.array([max(overall, 0.0)]), list(zip(reports, repeats, strict=True))
+        shared = np.array([d * shared_variance(mechanism, at, n)[0] for n, d in each])
+        third = np.array([third_moment(mechanism, at, np.array([n]), d, sampled=True)[0] for n, d in each])
+    noise = max(float(reports**2 @ (errors**2 - shared)), 0.0) / reports.sum() / reports
+    p_values = []
+    for weights in contrasts(np.array([3.0, 10.0, 15.0]), reports):
+        summed = [sum(w * s**0.5 for w, s in zip(weights, shared, strict=True) if w * side > 0) for side in (1, -1)]
+        spread = float(weights**2 @ noise + np.square(summed).sum()) ** 0.5
+        law = stats.pearson3(weights**3 @ third / spread**3)
+        score = weights @ frequency / spread
+        p_values.append(2 * min(law.cdf(score), law.sf(score)))
+        if len(p_values) == 1:
+            assert row["slope"] == pytest.approx(weights @ frequency)
+            assert row["slope_error"] == pytest.approx(spread)
+    assert row["p_value"] == pytest.approx(min(1, 2 * p_values[0], 6 * min(p_values[1:])))
+    assert (opposite["slope"], opposite["p_value"]) == pytest.approx((-row["slope"], row["p_value"]))
+
+
 def test_small_steps_are_shown_and_not_tested() -> None:
     rng = np.random.default_rng(1)
-    few = strangers(FRESH, [[0.7, 0.3]], rng, LEAST_REPORTS - 1)
-    answer = trend(FRESH, on_days(FRESH, strangers(FRESH, [[0.7, 0.3]], rng) + few))
+    enough, few = (strangers(FRESH, [[0.7, 0.3]], rng, people) for people in (50, 49))
+    answer = trend(FRESH, on_days(FRESH, enough + few))
     assert [step["tested"] for step in answer["steps"]] == [True, False]
     assert [len(course["points"]) for course in answer["values"]] == [2, 2]
     assert [(course["p_value"], course["drift"]) for course in answer["values"]] == [(None, False)] * 2
     assert trend(FRESH, [])["steps"] == []
+    assert len(list(trend_table(FRESH, 0, [], 0.95).chunks())) == 1
     assert [course["points"] for course in trend(FRESH, [])["values"]] == [[], []]
 
 
@@ -225,3 +248,34 @@ def test_half_of_the_error_is_for_the_slope_and_half_for_all_steps() -> None:
     assert together(np.array([[0.01, 0.4], [0.5, 0.001], [0.6, 0.9]])) == pytest.approx([0.02, 0.004])
     assert together(np.array([[0.03]])) == pytest.approx([0.03])
     assert together(np.array([[0.9], [0.9], [0.9]])) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(
+    ("metric", "shares", "surveys"),
+    [(FRESH, [0.7, 0.3], 250), (CHOICE, [0.6, 0.3, 0.1, 0, 0], 60)],
+    ids=["two", "many"],
+)
+def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(
+    metric: Metric, shares: list[float], surveys: int
+) -> None:
+    """Courses of ten days: flagged at most as often as 1 in 20, by a binomial law with a probability of 1e-6."""
+    assert flagged(metric, [shares] * 10, surveys, PEOPLE) <= stats.binom.isf(1e-6, surveys, 0.05)
+
+
+def test_rare_values_are_flagged_at_most_as_often_as_stated() -> None:
+    """A day of 100 people has less than one report that supports a value: 30 days, by a binomial law at 1e-6.
+
+    With normal tails about 28 of 100 such surveys have a value that drifts, and 18 may.
+    """
+    assert flagged(rare(128), [[1.0, *[0.0] * 127]] * 30, 100, 100) <= 18
+
+
+@pytest.mark.parametrize("metric", [FRESH, MEMOISED], ids=["fresh", "memoised"])
+def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
+    """One crowd after another: neither shared errors nor the end of a crowd is flagged.
+
+    Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
+    """
+    rng = np.random.default_rng(7)
+    courses = (trend(metric, on_days(metric, crowds(metric, [5, 5], rng)))["values"] for _ in range(150))
+    assert sum(any(course["drift"] for course in values) for values in courses) <= 23

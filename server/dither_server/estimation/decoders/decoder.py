@@ -118,7 +118,7 @@ class Decoder(Generic[Decoded]):
     def sum_variance(self, mechanism: Decoded, tally: Tally, frequency: Floats) -> float:
         """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population.
 
-        If people report repeatedly, it may be an upper bound.
+        Every value is covered by some reports. If people report repeatedly, it may be an upper bound.
         """
         raise NotImplementedError(f"{mechanism.name} has no sets")
 

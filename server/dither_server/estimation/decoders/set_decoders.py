@@ -38,7 +38,7 @@ class _BitWindows(Decoder[BitFlip]):
         """Sum the weights of a group in each window, and then over the windows that contain each value."""
         windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
         sums = np.zeros(len(group))
-        for number in range(int(group.max()) + 1):
+        for number in np.unique(group):
             members = group == number
             inside = tally.reports * np.where(members, weights, 0.0)[windows].sum(axis=1)
             holding = (np.flatnonzero(members)[:, None] - np.arange(mechanism.bits)) % mechanism.size
@@ -95,13 +95,10 @@ class _PatternWindows(Decoder[SetResponse]):
         set; the variance of its size is largest if any two values that no report covers together occur together as
         often as possible.
         """
-        share, seen = np.clip(frequency, 0, 1), self.pairs(mechanism, tally)
-        trials = np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
-        again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
-        total = _sum_variance(mechanism, share, seen, trials)
-        if again and stage is not None:
-            return total + again * _sum_variance(stage, share, seen, trials)
-        return total + again * _most_varied(share, seen) / max(tally.total, 1) if again else total
+        share, seen, stage = np.clip(frequency, 0, 1), self.pairs(mechanism, tally), mechanism.permanent_stage
+        trials = self.support(mechanism, tally, ()).trials.astype(np.float64)
+        shared = _most_varied(share, seen) / tally.total if stage is None else _sum_variance(stage, share, seen, trials)
+        return _sum_variance(mechanism, share, seen, trials) + (tally.repeats.effect - 1) * shared
 
     def cost(self, mechanism: SetResponse, values: int) -> int:
         """Count the pairs, too: each takes as much work as a value that is shown."""
@@ -120,20 +117,17 @@ def _sum_variance(mechanism: SetResponse, share: Floats, seen: Pairs, trials: Fl
     gap = float(mechanism.p - mechanism.q)
     single = float(mechanism.q) + gap * share
     total = float((single * (1 - single) / trials).sum())
-    if len(seen.values):
-        together = float(_both_bits(mechanism)[1]) + gap * seen.shares(share)
-        first, second = seen.values.T
-        covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
-        total += 2 * float(covariance.sum())
-    return total / gap**2
+    together = float(_both_bits(mechanism)[1]) + gap * seen.shares(share)
+    first, second = seen.values.T
+    covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
+    return (total + 2 * float(covariance.sum())) / gap**2
 
 
 def _most_varied(share: Floats, seen: Pairs) -> float:
     """Return the largest variance of a person's number of values, given the shares of values and ``seen`` pairs."""
     ascending = np.sort(share)
     together = float(ascending @ np.arange(len(share))[::-1])  # the share of the rarer value of each pair
-    if len(seen.values):
-        together -= float((share[seen.values].min(axis=1) - seen.shares(share)).sum())
+    together -= float((share[seen.values].min(axis=1) - seen.shares(share)).sum())
     return float(share.sum()) + 2 * together - float(share.sum()) ** 2
 
 
@@ -201,14 +195,12 @@ class _ListedSets(Decoder[PrivSet]):
         marked], where p₂ and q₂ are P[two cells are listed] if any of them is marked, and if neither is.
         """
         p, q = float(mechanism.p), float(mechanism.q)
-        reports, again, stage = max(tally.total, 1), tally.repeats.effect - 1, mechanism.permanent_stage
-        marked = np.clip((tally.counts[0, mechanism.size :] / reports - q) / (p - q), 0, 1)
-        spread = _dummies_variance(marked, mechanism)
-        if again and stage is not None:
-            spread += again * _dummies_variance(marked, stage)
-        elif again:  # the number of marked dummies: a set that marks k + 1 marks the first k + 1
-            spread += again * max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
-        return spread / reports
+        marked = np.clip((tally.counts[0, mechanism.size :] / tally.total - q) / (p - q), 0, 1)
+        if mechanism.permanent_stage is None:  # the number of marked dummies: a set that marks k + 1 marks the first
+            shared = float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2)
+        else:
+            shared = _dummies_variance(marked, mechanism.permanent_stage)
+        return (_dummies_variance(marked, mechanism) + (tally.repeats.effect - 1) * shared) / tally.total
 
 
 def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
