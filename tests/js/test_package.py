@@ -82,6 +82,8 @@ def test_the_client_for_browsers_is_small(tmp_path: Path) -> None:
         bundle = run(packages() / ".bin" / "esbuild", page, "--bundle", "--minify", "--format=esm", "--log-level=error")
         sizes[name] = len(gzip.compress(bundle.encode("utf-8"), 9, mtime=0))
     assert [(name, sizes[name]) for name, most in MOST.items() if sizes[name] > most] == []
+    reference = (CLIENT.parents[1] / "docs/reference/javascript.md").read_text(encoding="utf-8")
+    assert [name for name in ("index.js", "choices.js") if f"{sizes[name] / 1000:.1f} kB" not in reference] == []
 
 
 def test_browser_sources_import_nothing_of_node_and_no_source_imports_a_package(
