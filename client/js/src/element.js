@@ -108,7 +108,7 @@ export class DitherConsent extends Host {
     this.lang ||= client.compiled?.language ?? "en";
     const list = h("ul", { part: "questions", role: "list" });
     list.append(...questions.map((one) => questionOf(one, this.labels, this.#level + 1)));
-    const page = asking ? this.#asking(text, list, questions, fresh, status.mode) : this.#state(status, bodies, list);
+    const page = asking ? this.#asking(text, list, questions, fresh) : this.#state(status, bodies, list);
     this.#page.replaceChildren(...page);
   }
 
@@ -127,13 +127,12 @@ export class DitherConsent extends Host {
    * @param {HTMLElement} list
    * @param {import("./consent/text.js").Shown[]} questions
    * @param {boolean} fresh Whether no yes holds: else a no leaves what the person agreed to before.
-   * @param {Mode} mode
    */
-  #asking(text, list, questions, fresh, mode) {
+  #asking(text, list, questions, fresh) {
     const { ask, askMore, yes, no } = this.labels;
     const names = questions.map(({ name }) => name);
-    const agree = () => this.#choose(mode === "local" ? mode : "on", names);
-    const decline = () => this.#choose(fresh ? "off" : mode, fresh ? undefined : []);
+    const agree = async () => this.#choose((await this.#mode()) === "local" ? "local" : "on", names);
+    const decline = async () => (fresh ? this.#choose("off") : this.#choose(await this.#mode(), []));
     return [
       this.#heading(fresh ? ask : askMore),
       h("p", { part: "intro" }, text.split("\n\n")[0].replaceAll("\n", " ")),
@@ -177,6 +176,11 @@ export class DitherConsent extends Host {
     });
   }
 
+  /** Return the mode that holds now: the person may have chosen in another tab since they were asked here. */
+  async #mode() {
+    return (await this.#client?.status())?.mode ?? "off";
+  }
+
   /** @param {Mode} mode @param {string[]} [names] */
   async #choose(mode, names) {
     const kept = (await this.#client?.consent(mode, names)) ?? false;
@@ -200,4 +204,5 @@ export class DitherConsent extends Host {
 }
 
 // A second script of the page may have brought this file, too: to define it again would end that script.
-if (!globalThis.customElements?.get("dither-consent")) globalThis.customElements?.define("dither-consent", DitherConsent);
+const { customElements } = globalThis;
+if (!customElements?.get("dither-consent")) customElements?.define("dither-consent", DitherConsent);

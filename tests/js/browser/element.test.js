@@ -110,5 +110,15 @@ describe("a person at the element", () => {
     const later = await open(context);
     assert.deepEqual(await later.evaluate(() => client.pending()), []);
     assert.equal(await later.evaluate(() => client.record("theme", "dark")), "off");
+
+    await later.evaluate(() => client.consent("on", ["theme"]));
+    const asked = await open(context);
+    await asked.evaluate(show);
+    const no = asked.locator("dither-consent").getByRole("button", { name: "No", exact: true });
+    await no.waitFor();
+    await later.evaluate(() => client.consent("off"));
+    await no.click();
+    await asked.locator("dither-consent").getByRole("status").filter({ hasText: "kept" }).waitFor();
+    assert.equal(await modeOf(asked), "off", "a no to more questions leaves what was chosen in another tab since");
   });
 });
