@@ -235,7 +235,7 @@ def _opened(blobs: BlobStore, name: str) -> Iterator[Segment]:
     try:
         file = blobs.open(SEGMENTS, name)
     except FileNotFoundError:
-        advice = "restore it from a copy, or skip it with fold --skip"
-        raise SpoolError(f"spool: {blobs}/{SEGMENTS}/{name} is gone, and not all of it was counted; {advice}") from None
+        gone = f"spool: {blobs}/{SEGMENTS}/{name} is gone, and not all of it was counted"  # as far as a dry run knows
+        raise SpoolError(f"{gone}; unless another fold runs, restore it from a copy, or give fold --skip") from None
     with closing(file):
         yield Segment(file, f"{blobs}/{SEGMENTS}/{name}")

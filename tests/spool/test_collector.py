@@ -119,7 +119,7 @@ def test_doctor_shows_the_backlog_and_the_free_space_of_the_spool(
     assert "problem  configuration: spool: nearly full" in found
     assert "warning  configuration: spool: 1 damaged file, or notice of one, in " in found
     assert "ok       configuration: spool: 1 segment waits for dither-server fold" in found
-    assert "spool_bytes" not in found
+    assert "spool_bytes:" not in found
     monkeypatch.setenv("DITHER_SPOOL_BYTES", "999999")
     assert "warning  configuration: spool_bytes: 999,999 make many files" in shown()
     shutil.rmtree(tmp_path / "spool" / "segments")

@@ -123,29 +123,28 @@ class KeyFile:
         Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk
         is full.
         """
-        lock = ProcessLock(
-            self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"
-        )
+        target = Path(os.path.realpath(self.path))  # a link stays one: others may read the file under its own name
+        lock = ProcessLock(target.with_name(f"{target.name}.lock"), "seal keys", "another command is changing them")
         with lock.held(_WAIT):
-            self._write(changed(self.read()))
+            self._write(target, changed(self.read()))
 
-    def _write(self, keys: Sequence[SecretKey]) -> None:
+    def _write(self, target: Path, keys: Sequence[SecretKey]) -> None:
         text = json.dumps({"keys": [_written(one) for one in keys]}, indent=1) + "\n"
         try:
-            descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.absolute().parent)
+            descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
             part = Path(name)  # mkstemp lets nobody else read it
             try:
                 with os.fdopen(descriptor, "w", encoding="ascii") as file:
                     file.write(text)
                     file.flush()
                     os.fsync(file.fileno())
-                part.replace(self.path)
+                part.replace(target)
             except BaseException:
                 with suppress(OSError):
                     part.unlink()
                 raise
             if os.name == "posix":
-                sync(self.path.absolute().parent)
+                sync(target.parent)
         except OSError as error:
             raise unwritten(str(self.path), error) from None
 

@@ -117,6 +117,9 @@ def database_url(text: str) -> sa.URL:
     if url.drivername == "sqlite":
         if url.host or not url.database or url.database == ":memory:" or "\0" in url.database:
             raise ParameterError("db", "in-memory databases lose all reports; name a file such as sqlite:///dither.db")
+        # SQLite follows a link, and keeps its log beside the target; so do our locks.
+        if os.path.islink(url.database):  # noqa: PTH114 - Path.is_symlink raises if a folder may not be entered
+            url = url.set(database=os.path.realpath(url.database))
     elif "@" in (url.host or ""):
         raise ParameterError("db", "has two @; one in a password is written %40")
     elif url.port is not None and not 0 < url.port < 1 << 16:

@@ -42,8 +42,18 @@ def test_reader_reads_the_log_of_a_writer_and_makes_none_where_there_is_none(tmp
         store.register([THEME])
         store.commit([upload(rows=b"\x00")], TODAY, SHARD)
         assert log.stat().st_size > 0
-        with closing(Store(url, create=False, read_only=True)) as reader:
-            assert reader.tally(THEME).total == 1
+        (tmp_path / "link.db").symlink_to("dither.db")
+        linked = f"sqlite:///{tmp_path}/link.db"
+        for one in (url, linked):
+            with closing(Store(one, create=False, read_only=True)) as reader:
+                assert reader.tally(THEME).total == 1
+        with (
+            closing(Store(linked)) as other,
+            store.folds.exclusive_lock(0),
+            pytest.raises(StoreError, match="another fold"),
+            other.folds.exclusive_lock(0),
+        ):
+            pass
     assert not log.exists()
     with closing(Store(url, create=False, read_only=True)) as reader:
         assert reader.tally(THEME).total == 1
