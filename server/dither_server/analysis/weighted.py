@@ -92,8 +92,8 @@ class Weighting:
     def between(self, away: Floats) -> Floats:
         """Return the variance that raking leaves between strata, an entry a value.
 
-        ``away`` is what each place's estimate is away from the weighted one, with shape (places, values). Its noise
-        adds a part of the estimates' variance that is as small as one of the place's reports is among them.
+        ``away`` is what each place's estimate is away from the weighted one, with shape (places, values). Its noise is
+        not subtracted: of a place with n reports it adds at most 1/n of the place's part of the variance.
         """
         outcome = np.zeros((len(self.shares), away.shape[1]))
         outcome[self.places] = away
@@ -194,8 +194,8 @@ def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
     shared = scale * float((common * totals).max()) + left
     variance = float(shares**2 @ variances) + left + again * shared
     trials = 1 / scale
-    variances = (noise, variance, weighting.repeats * shared)
-    made = with_intervals(estimate, variances, int(totals.sum()), confidence, trials / weighting.repeats)
+    parts = (noise, variance, weighting.repeats * shared)
+    made = with_intervals(estimate, parts, int(totals.sum()), confidence, trials / weighting.repeats)
     if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats:
         return made
     return of_few(made, Law(law.worst_variance + again * permanent, 0.0, weighting.repeats), trials)

@@ -163,10 +163,9 @@ class _Moments(NamedTuple):
 def _moments(levels: tuple[Fraction, Fraction], both: Floats, single: Floats) -> _Moments:
     """Return the moments at possible shares of ``both``, and at the estimates of each ``single`` value."""
     q, gap = float(levels[1]), float(levels[0] - levels[1])
-    likely = (q + gap * both)[:, np.newaxis]
-    each = (1 - gap) / 2 + gap * np.clip(single, both[:, np.newaxis], 1)
-    moments = (likely * (1 - likely), each * (1 - each), likely * (1 - each))
-    return _Moments(moments[0][:, 0] / gap**2, moments[1] / gap**2, moments[2] / gap**2)
+    likely, each = q + gap * both, (1 - gap) / 2 + gap * np.clip(single, both[:, np.newaxis], 1)
+    together = likely[:, np.newaxis] * (1 - each)
+    return _Moments(likely * (1 - likely) / gap**2, each * (1 - each) / gap**2, together / gap**2)
 
 
 def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:

@@ -185,6 +185,8 @@ def test_small_steps_are_shown_and_not_tested() -> None:
     assert [(course["p_value"], course["drift"]) for course in answer["values"]] == [(None, False)] * 2
     assert trend(FRESH, [])["steps"] == []
     assert len(list(trend_table(FRESH, 0, [], 0.95).chunks())) == 1
+    chunks = list(trend_table(FRESH, 300, on_days(FRESH, few) * 300, 0.95).chunks())
+    assert [len(rows) for rows in chunks] == [1, 1], "one row with so many points is written at a time"
     assert [course["points"] for course in trend(FRESH, [])["values"]] == [[], []]
 
 

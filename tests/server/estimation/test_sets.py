@@ -163,6 +163,8 @@ def test_a_value_that_no_report_covers_has_no_share_and_leaves_the_sum_unknown()
     unknown = np.isnan(pairs.both)
     assert (pairs.reports == 0).tolist() == unknown.tolist() == np.isnan(pairs.both_error).tolist()
     assert unknown.sum() == 4
+    one = (1 - mechanism.cells / 4 * float(mechanism.b)) / float(mechanism.a - mechanism.b)
+    assert pairs.both[pairs.reports == 1] == pytest.approx([one] * 2), "the only report has both"
     assert set(pairs.both_low[unknown]) == {0}
     assert set(pairs.both_high[unknown]) == {1}
 

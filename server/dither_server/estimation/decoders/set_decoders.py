@@ -196,7 +196,7 @@ class _ListedSets(Decoder[PrivSet]):
         """
         p, q = float(mechanism.p), float(mechanism.q)
         marked = np.clip((tally.counts[0, mechanism.size :] / tally.total - q) / (p - q), 0, 1)
-        if mechanism.permanent_stage is None:  # the number of marked dummies: a set that marks k + 1 marks the first
+        if mechanism.permanent_stage is None:  # of the number of marked dummies, of which a set marks the first ones
             shared = float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2)
         else:
             shared = _dummies_variance(marked, mechanism.permanent_stage)
