@@ -271,8 +271,8 @@ class Fit:
         return replace(
             self,
             standard_error=error,
-            low=np.clip(self.frequency - wider * (self.frequency - self.low), 0, 1),
-            high=np.clip(self.frequency + wider * (self.high - self.frequency), 0, 1),
+            low=np.maximum(self.frequency - wider * (self.frequency - self.low), 0),
+            high=np.minimum(self.frequency + wider * (self.high - self.frequency), 1),
             unlisted_error=float(with_people(self.unlisted_error, self.unlisted, times)),
         )
 

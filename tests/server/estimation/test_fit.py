@@ -11,10 +11,11 @@ from dither_server.estimation.fit import _GRID, Fit, Slab, absent_share, passing
 
 def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
     """Two strings with the same marks have an infinite error."""
-    fit = replace(Fit.of_nothing(2), frequency=np.array([0.1, 0.3]), high=np.array([0.9, 0.3]))
-    wider = replace(fit, standard_error=np.array([np.inf, 0.01])).of_people(0.5)
+    fit = replace(Fit.of_nothing(3), frequency=np.array([0.1, 0.3, -0.3]), high=np.array([0.9, 0.4, 0.2]))
+    wider = replace(fit, standard_error=np.array([np.inf, 0.01, 0.01])).of_people(0.5)
+    assert (wider.low.tolist(), wider.high[1:].tolist()) == ([0, 0, 0], [1, pytest.approx(0.2)])
     assert (wider.low[0], wider.high[0]) == (fit.low[0], fit.high[0])
-    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
+    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5, 0.01])
 
 
 def test_candidates_pass_by_the_step_up_procedure() -> None:
