@@ -25,9 +25,9 @@ _OPERATORS = (
 """Signs, comparisons, constants and the flow of control. A replacement of one sign by ten others would count ten times
 what one test holds."""
 
-_KEYWORDS = {"strict", "compare", "expanding"}
+_KEYWORDS = {"strict", "compare", "expanding", "check_finite", "overwrite_a", "overwrite_ab"}
 """Keywords whose value changes nothing: an assertion, which holds in tested code; fields that follow from others, which
-are compared; parameters that SQLAlchemy's ``in_`` expands in any case."""
+are compared; parameters that SQLAlchemy's ``in_`` expands in any case; what SciPy checks and which memory it reuses."""
 
 _AMOUNTS = {"_CHUNK", "_AT_ONCE", "_CHUNKS_AT_ONCE"}
 """Constants of how much is done at a time, in whatever parts."""

@@ -155,13 +155,13 @@ class Slab(NamedTuple):
 
     def medians_of(self, z: Floats, scale: Floats | float = 1.0) -> Floats:
         """Return the medians of a few scores; ``scale`` is the ratio of their standard errors to the prior's."""
-        scale = np.broadcast_to(scale, z.shape)[:, np.newaxis]
-        posterior = np.cumsum(_likelihood(np.minimum(z, _SURE), scale) * self.weight, axis=1)
+        scale = np.broadcast_to(scale, z.shape)
+        posterior = np.cumsum(_likelihood(np.minimum(z, _SURE), scale[:, np.newaxis]) * self.weight, axis=1)
         posterior /= np.maximum(posterior[:, -1:], np.finfo(float).tiny)
         place = (posterior >= 0.5).argmax(axis=1)
         before, after = (np.pad(posterior, ((0, 0), (1, 0)))[np.arange(len(z)), place + more] for more in (0, 1))
         within = (0.5 - before) / np.maximum(after - before, np.finfo(float).tiny)
-        median = np.where(place, _ENDS[place] + within * (_ENDS[place + 1] - _ENDS[place]), 0.0) / scale[:, 0]
+        median = np.where(place, _ENDS[place] + within * (_ENDS[place + 1] - _ENDS[place]), 0.0) / scale
         return np.where(z < _SURE, median, z)
 
 
@@ -271,8 +271,8 @@ class Fit:
         return replace(
             self,
             standard_error=error,
-            low=np.clip(self.frequency - wider * (self.frequency - self.low), 0, 1),
-            high=np.clip(self.frequency + wider * (self.high - self.frequency), 0, 1),
+            low=np.maximum(self.frequency - wider * (self.frequency - self.low), 0),
+            high=np.minimum(self.frequency + wider * (self.high - self.frequency), 1),
             unlisted_error=float(with_people(self.unlisted_error, self.unlisted, times)),
         )
 

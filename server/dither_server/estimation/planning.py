@@ -81,7 +81,7 @@ def users_for(margin: Callable[[Counts], Floats], aim: float) -> int | None:
     A margin falls with the number of users.
     """
     low, high = 0, 2
-    while high < MAX_USERS and margin(np.array([high]))[0] > aim:
+    while high < MAX_USERS and margin(np.array([high])).item() > aim:
         low, high = high, min(8 * high, MAX_USERS)
     if high == MAX_USERS:
         return None
@@ -159,7 +159,7 @@ def _tests(mechanism: Mechanism, listed: int) -> _Tests:
 @_tests.register
 def _(mechanism: ProjectiveSketch, listed: int) -> _Tests:
     """Return one test: all listed strings are tried."""
-    return _Tests(np.ones(1), np.array([min(0.5, FALSE_DISCOVERIES / listed)]), np.ones(1, dtype=np.bool_))
+    return _Tests(np.ones(1), np.array([FALSE_DISCOVERIES / listed]), np.ones(1, dtype=np.bool_))
 
 
 @_tests.register

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dither_server.estimation.confidence import level_of_each, require_confidence
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.fit import onto_simplex, onto_subsimplex, onto_sums
 from dither_server.tally.repeats import Repeats
@@ -128,6 +129,17 @@ def test_size_of_an_estimate_is_about_that_of_its_columns() -> None:
 def test_impossible_confidence_is_refused(confidence: float) -> None:
     with pytest.raises(ParameterError, match="confidence: "):
         estimate(SURVEY, NAMES, Tally.zero(SURVEY), confidence)
+
+
+def test_confidences_are_refused_beyond_their_ends_and_split_over_many_intervals() -> None:
+    for end, beyond in ((1e-6, 0.9e-6), (1 - 1e-9, 1 - 0.9e-9)):
+        assert require_confidence(end) == end
+        with pytest.raises(ParameterError, match="confidence: "):
+            require_confidence(beyond)
+    rule, each = level_of_each(OptimizedUnary.calibrate(4, 1.0), 20, 0.05)
+    assert rule == "sidak"
+    assert (1 - each) ** 20 == pytest.approx(0.95)
+    assert level_of_each(SURVEY, 20, 0.05) == ("bonferroni", 0.05 / 20)
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:

@@ -11,10 +11,11 @@ from dither_server.estimation.fit import _GRID, Fit, Slab, absent_share, passing
 
 def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
     """Two strings with the same marks have an infinite error."""
-    fit = replace(Fit.of_nothing(2), frequency=np.array([0.1, 0.3]), high=np.array([0.9, 0.3]))
-    wider = replace(fit, standard_error=np.array([np.inf, 0.01])).of_people(0.5)
+    fit = replace(Fit.of_nothing(3), frequency=np.array([0.1, 0.3, -0.3]), high=np.array([0.9, 0.4, 0.2]))
+    wider = replace(fit, standard_error=np.array([np.inf, 0.01, 0.01])).of_people(0.5)
+    assert (wider.low.tolist(), wider.high[1:].tolist()) == ([0, 0, 0], [1, pytest.approx(0.2)])
     assert (wider.low[0], wider.high[0]) == (fit.low[0], fit.high[0])
-    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
+    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5, 0.01])
 
 
 def test_candidates_pass_by_the_step_up_procedure() -> None:
@@ -68,6 +69,8 @@ def test_slab_is_learnt_from_the_scores() -> None:
     assert slab.medians_of(seen) == pytest.approx(likely, abs=0.02)
     # With a quarter of the others' error, 12 errors of a candidate are 3 of the others'.
     assert slab.medians_of(np.array([2.0, 6.0]), np.array([2.0, 0.5])) == pytest.approx([2.0, 7.0], abs=0.7)
+    assert Slab.learnt(np.full(9, -500.0)).weight[[0, 1]].tolist() == [1, 0]
+    assert Slab.learnt(np.array([4.0])).weight[1:].sum() > 0.9
     weight = np.append(0.0, np.ones(len(slab.weight) - 1))  # θ is anywhere, uniform in its logarithm
     theta = np.linspace(0.03, 16, 100_000)
     for score in (3.0, 5.0, 7.0):
@@ -95,10 +98,10 @@ def test_slab_has_the_mean_and_variance_of_the_logarithms_of_what_is_held() -> N
 @pytest.mark.parametrize("candidates", [50, 51])
 def test_interval_of_a_found_candidate_of_a_long_list_allows_for_its_selection(candidates: int) -> None:
     share, error, scores = np.full(candidates, 0.1), np.full(candidates, 0.02), np.full(candidates, 5.0)
-    fit = Fit.of(share, error, np.array([1]), 4.5, 0.9, prior=(scores, error), listed=(0.7, 0.04))
-    selected = truncated_means(np.array([5.0]), 4.5, 0.05).item() * 0.02
+    fit = Fit.of(share, error, np.array([1]), 3.5, 0.9, prior=(scores, error), listed=(0.7, 0.04))
+    selected = truncated_means(np.array([5.0]), 3.5, 0.05).item() * 0.02
     assert fit.low[0] == pytest.approx(0.1 + special.ndtri(0.05) * 0.02)
-    assert fit.low[1] == pytest.approx(max(selected, 0) if candidates > 50 else fit.low[0])
+    assert fit.low[1] == pytest.approx(selected if candidates > 50 else fit.low[0])
     assert fit.high == pytest.approx(0.1 - special.ndtri(0.05) * 0.02)
     assert np.flatnonzero(fit.found).tolist() == [1]
     assert (fit.unlisted, fit.unlisted_error) == pytest.approx((0.3, 0.04))

@@ -20,7 +20,8 @@ from dither_server.estimation.planning import (
     worst_share,
 )
 from dither_server.estimation.strings.cells import SLACK
-from dither_shared import BitFlip, OptimizedUnary, ProjectiveSketch, RandomizedResponse
+from dither_shared import BitFlip, OptimizedUnary, PrefixSketch, ProjectiveSketch, RandomizedResponse
+from dither_shared.mechanisms.prefix_levels import CONFIRMING, KEPT, WEIGHT
 
 SEEN_BY_HALF = BitFlip.calibrate(6, 3.0, 3)
 
@@ -89,7 +90,8 @@ def test_half_width_is_what_error_and_reach_stay_within_in_the_promised_part_of_
 
 @pytest.mark.parametrize("users", [1, 2, 3, 4, 100, 6_610, 11_111_112])
 def test_number_of_users_is_the_least_whose_margin_is_small_enough(users: int) -> None:
-    assert users_for(lambda many: 1 / np.sqrt(many), (users - 0.5) ** -0.5) == users
+    for aim in (float(1 / np.sqrt(users)), (users - 0.5) ** -0.5):
+        assert users_for(lambda many: 1 / np.sqrt(many), aim) == users
     assert users_for(lambda many: 1 / np.sqrt(many), 1e-8) is None
 
 
@@ -119,6 +121,23 @@ def test_half_of_the_strings_that_a_survey_just_reaches_pass_the_test_of_their_t
     spread = np.sqrt(noise + share * (1 - share) * sketch.collision_variance)
     bars = _bars(q, users.astype(np.float64), np.full(2, FALSE_DISCOVERIES / 400))
     assert _both(share / spread - bars, SLACK * np.ones(2)) == pytest.approx([0.5, 0.5], abs=1e-6)
+
+
+def test_half_of_the_strings_that_a_discovery_just_reaches_pass_the_tests_of_all_levels() -> None:
+    """The last level asks for errors of a string of this share, the others for those of one that nobody holds."""
+    sketch = PrefixSketch.calibrate(None, 3.0, characters=26, length=8, buckets=1 << 12)
+    share, passed, q, gap = reach(sketch, 300_000).item(), 1.0, float(sketch.q), float(sketch.p - sketch.q)
+    for level, weight in enumerate(sketch.weights, start=1):
+        users, last = 300_000 * weight / WEIGHT, level == len(sketch.weights)
+        spread, nobody = (
+            (chance * (1 - chance) / gap**2 / users + share * (1 - share) * sketch.collision_variance) ** 0.5
+            for chance in (q + share * gap, q)
+        )
+        likely = special.ndtr(1 - (float(CONFIRMING) + 1) * (weight / sketch.weights[-1]) ** 0.5)
+        bars = _bars(q, np.array([users]), np.array([FALSE_DISCOVERIES / KEPT if last else likely]))
+        unit = (spread if last else nobody) / spread
+        passed *= _both(share / spread - bars * unit, np.array([SLACK * unit])).item()
+    assert passed == pytest.approx(0.5, abs=1e-6)
 
 
 @pytest.mark.parametrize(("share", "digits"), [(0.9, 2), (0.05, 3)])

@@ -163,7 +163,7 @@ def maximum_likelihood(law: "NumericLaw", shares: Floats, reports: int) -> Likel
     best = LikelihoodFit(curve, float("inf") if reports else 0.0)
     enough = max(_SHORT, _ROUNDED * reports)
     state: _State | None = None
-    for _ in range(_STEPS if reports else 0):
+    for _ in range(_STEPS):
         ratio, chances = _ratios(law, curve, shares)
         pull = law.gathered(ratio)
         short = float(reports * (pull.max() + law.floor * ratio.sum() - 1))

@@ -102,7 +102,7 @@ def dominating(table: Floats) -> _Dominating:
         scores = decomposed.scores(*kind)
         raised = (step - table @ scores).max(axis=0)
         mean = even @ scores
-        variance = np.maximum(even @ scores**2 - mean**2, 0)
+        variance = even @ (scores - mean) ** 2
         shared = np.ptp(table @ scores, axis=0) ** 2 / 4
         facts.append((mean + raised - step.mean(axis=0), variance, np.ptp(scores, axis=0), raised, shared))
     return _Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))

@@ -138,6 +138,10 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
     assert matrix @ law.solver(cells, points)(curve) == pytest.approx(curve)
     tally = expected_tally(law, [1])
     assert law.cell_shares(tally) == pytest.approx((law.floor + slope[:, 1]) / phases)
+    tally.counts[:] = 0
+    tally.reports[0] = tally.counts[0, 0] = 1
+    tally.reports[1:] = 0
+    assert law.cell_shares(tally).sum() == 1
 
 
 @pytest.mark.parametrize(

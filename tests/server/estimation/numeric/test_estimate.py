@@ -34,6 +34,7 @@ def test_number_without_reports_is_unknown_and_with_one_nearly_so(phases: int, s
     assert (found.cuts.high[1:-1] == 1).all()
     assert {quantile.verdict for quantile in found.quantiles()} == {"too-few"}
     assert found.fit.curve == pytest.approx(np.full(steps * phases + 1, 1 / (steps * phases + 1)))
+    assert found.fit.short == 0
     tally = empty(phases, steps)
     tally.reports[0] = tally.counts[0, 0] = 1
     found = estimate_number(small_law(phases, steps), tally)

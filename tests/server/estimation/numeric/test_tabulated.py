@@ -28,6 +28,8 @@ def laplace(points: int, epsilon: float) -> Tabulated:
 def test_scores_of_expected_reports_average_to_the_answer() -> None:
     assert LAW.scores(Tally(np.array([8]), np.array([[5, 2, 1]]))).mean == 0
     assert LAW.worst_variance == pytest.approx(0.5)
+    one = Tally(np.array([1]), np.array([[0, 1, 0]]))
+    assert (LAW.cell_shares(one).tolist(), LAW.permanent_variance(one)) == ([0, 1, 0], 0)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,8 @@ def test_intervals_of_a_tabulated_mechanism_cover_the_true_values(points: int, r
     assert (below <= found.cuts.high + 1e-12).all()
     assert found.fit.short <= 0.001
     assert np.isnan(found.cuts.frequency[1:-1]).all()
+    rising = dominating(law.table).bounds(counts, 5e-10)
+    assert found.cuts.high[1:-1] == pytest.approx(np.clip(rising, 0, 1))
     if reports == 10**6:
         assert found.mean.high - found.mean.low < 0.03
         assert (found.cuts.high - found.cuts.low).mean() < 0.4
@@ -99,7 +103,7 @@ def gaussian(points: int, spread: float) -> np.ndarray:
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("table", [decaying(2, 0.5), decaying(9, 0.8), gaussian(17, 16)])
+@pytest.mark.parametrize("table", [decaying(2, 0.5), decaying(9, 0.8), gaussian(17, 16), decaying(9, 0.8)[::2]])
 def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -> None:
     """So no population has a share above the expected score."""
     found = dominating(table)
@@ -108,6 +112,10 @@ def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -
     for place, kind in enumerate(found.kinds):
         scores = found.table.scores(*kind) + found.raised[place]
         expected = table @ scores
+        (ridge, width), points = kind, np.arange(len(table))
+        ramp = np.clip(1 - np.subtract.outer(points, points[:-1]) / width, 0, 1)
+        normal = table.T @ table + ridge * np.linalg.norm(table, 2) ** 2 * np.eye(table.shape[1])
+        assert normal @ found.table.scores(*kind) == pytest.approx(table.T @ ramp, abs=1e-9)
         assert (expected >= step - 1e-9).all()
         assert found.excess[place] == pytest.approx((expected - step).mean(axis=0), abs=1e-9)
         assert found.reach[place] == pytest.approx(np.ptp(scores, axis=0))
@@ -120,10 +128,12 @@ def test_dominating_score_has_no_expectation_below_the_step(table: np.ndarray) -
     assert widths[-1] < len(table) <= 2 * widths[-1] + 1
 
 
-@pytest.mark.parametrize("repeats", [1.0, 2.5])
-def test_domination_bound_is_the_empirical_bernstein_bound_of_the_score_expected_to_be_tightest(repeats: float) -> None:
+@pytest.mark.parametrize(("repeats", "times"), [(1.0, 10), (2.5, 10), (1.0, 1)])
+def test_domination_bound_is_the_empirical_bernstein_bound_of_the_score_expected_to_be_tightest(
+    repeats: float, times: int
+) -> None:
     """Maurer and Pontil 2009, theorem 4, of the mean scores of people with D reports each."""
-    table, counts, alpha = decaying(5, 0.5), np.array([300, 50, 20, 100, 400]), 0.1
+    table, counts, alpha = decaying(5, 0.5), times * np.array([30, 5, 2, 10, 40]), 0.1
     found, reports = dominating(table), np.repeat(np.arange(5), counts)
     n, surprise, bounds = len(reports), np.log(2 / alpha), found.bounds(counts, alpha, repeats)
 
