@@ -115,6 +115,11 @@ def test_shares_outside_the_range_leave_the_background_inside_it() -> None:
         assert Cells(rows, 0.0).fit(np.zeros((2, 1), dtype=np.uint16)).read.frequency == pytest.approx([frequency])
 
 
+def test_strings_that_fill_every_bucket_have_the_share_of_theirs() -> None:
+    rows, marks = Rows(np.array([[0.4, 0.3, 0.2, 0.1]] * 2), np.array([100, 100]), 0.5, 0.25), np.array([range(4)] * 2)
+    assert Cells(rows, 0.0).fit(marks).read.frequency == pytest.approx(rows.share[0])
+
+
 def test_string_beside_a_fitted_one_is_scored_by_its_least_row_without_that_cell() -> None:
     """Rows of 16 buckets say 0.3 and 0.305 of the fitted string, of which the other shares the bucket in the first.
 

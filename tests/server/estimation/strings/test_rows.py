@@ -1,11 +1,13 @@
 """The shares of buckets are unbiased with the stated variance, and Σ f² follows from them."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 
 from dither_server.estimation.strings.rows import Rows, supports
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import ProjectiveSketch
 from server.estimation.strings.sketched import tally_of, zipf
@@ -101,6 +103,14 @@ def test_share_of_a_list_has_the_variance_of_its_enumerated_reports() -> None:
     each = (noise + 2 * held * (1 - held)) / np.array([300, 100]) + beyond / 4
     assert share == pytest.approx((held - 1 / 2) / (1 - 1 / 2))
     assert error**2 == pytest.approx((each * np.array([0.75, 0.25]) ** 2).sum() / (1 - 1 / 2) ** 2)
+
+
+def test_design_effect_of_all_rows_together_is_that_of_all_reports() -> None:
+    """Reports of a device fall into either row, so one row has a part of the effect, and the rest is between them."""
+    tally = replace(Tally.zero(SKETCH), reports=np.array([200, 100]), repeats=Repeats((30,) * 10))
+    rows = Rows.of(SKETCH, tally, range(2))
+    assert (rows.effect, rows.repeats) == pytest.approx((10, 1 + 9 / 2))
+    assert Rows.of(SKETCH, tally, [0]).effect == pytest.approx(1 + 9 * 200 / 300)
 
 
 def test_concentration_estimate_is_the_sum_of_squared_shares() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.hashing import Buckets
-from dither_server.estimation.strings.cells import Cells
+from dither_server.estimation.strings.cells import Cells, Fitted
 from dither_server.estimation.strings.rows import Rows
 from dither_server.estimation.strings.selection import highest, selected, threshold
 from dither_server.tally.arrays import Floats
@@ -84,3 +84,21 @@ def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
         assert Cells(some, 1e-7).listed(theirs) == pytest.approx(Cells(rows, 1e-7).listed(marks))
         for ours, its in zip(part.fit.with_each(theirs), whole.fit.with_each(marks), strict=True):
             assert np.allclose(ours, its, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def test_strings_that_leave_the_fit_may_return_but_do_not_come_and_go_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300 in 1,024 buckets one leaves as another shares its bucket; some would take turns for all 40 rounds."""
+    rng, reports = np.random.default_rng(232), 5_000_000
+    marks = rng.integers(0, 1024, (2, 4000)).astype(np.uint16)
+    held = rng.dirichlet(np.full(300, 0.3))
+    truth = np.array([np.bincount(row[:300], held, 1024) for row in marks])
+    rows = Rows((rng.binomial(reports, 0.25 + 0.25 * truth) / reports - 0.25) / 0.25, np.full(2, reports), 0.5, 0.25)
+    rounds, fit = list[Buckets](), Cells.fit
+
+    def counted(cells: Cells, marks: Buckets) -> Fitted:
+        rounds.append(marks)
+        return fit(cells, marks)
+
+    monkeypatch.setattr(Cells, "fit", counted)
+    assert 266 in selected(rows, marks).found
+    assert len(rounds) < 60
