@@ -50,6 +50,13 @@ def test_the_evidence_is_a_likelihood_ratio_whose_mean_without_a_change_is_one()
     assert float(weights @ np.exp(logarithm)) == pytest.approx(1, abs=1e-6)
 
 
+def test_estimates_below_zero_have_the_variance_of_a_share_of_zero() -> None:
+    """Their own would be negative for few people who repeat, and any difference a change."""
+    few = Spread(np.array([1e-6]), 0.0, 0.05)
+    before, after = (Look(DAY, 1_000, np.array([share]), few) for share in (-0.01, -0.02))
+    assert evidence(before, after, 0.05)[1] == pytest.approx(2e-6)
+
+
 def test_the_p_value_never_rises_and_the_first_day_is_kept() -> None:
     reference = look(0.3, 1e-5, ago=9)
     shares = (0.3, 0.42, 0.3)
