@@ -152,6 +152,10 @@ def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
     few = crossed(mechanism, drawn(mechanism, 999, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
     assert np.isnan(few.within[0].ratio).all()
     assert not np.isnan(few.marginals[0].frequency).any()
+    for people, known in ((500, False), (1_000, True)):  # 30 reports of each are no more people
+        reports = drawn(mechanism, 30 * people, rng, np.array([0.5, 0.0, 0.5, 0.0]))
+        again = replace(reports, repeats=Repeats((people,) * 30))
+        assert np.isfinite(crossed(mechanism, again, (2, 2), 0.95).within[0].ratio).any() == known
 
 
 def test_simultaneous_intervals_of_crossings_are_wider() -> None:
