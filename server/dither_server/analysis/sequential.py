@@ -104,7 +104,8 @@ def _score(reference: Look, look: Look) -> tuple[Floats, Floats]:
     """Return the variance of the difference if nothing changed, and the difference over its root, without skewness."""
     shares = np.array([reference.frequency, look.frequency])
     spreads = (reference.spread, look.spread)
-    share = (weights_of(spreads, shares) * shares).sum(axis=0)
+    # An estimate below 0 would make the variance of few people who repeat negative.
+    share = np.clip((weights_of(spreads, shares) * shares).sum(axis=0), 0, 1)
     variance = np.asarray(sum(spread.variance(share) for spread in spreads), dtype=np.float64)
     error = np.sqrt(variance)
     skewness = (look.spread.cube(share) - reference.spread.cube(share)) / error**3

@@ -113,7 +113,8 @@ def _pair(mechanism: Mechanism) -> tuple[float, float]:
 _LEAST_REPORTS = 1_000
 """Minimum reports for estimates of shares within an answer: with fewer, Fieller's normal approximation is too poor.
 
-In simulations with 300 reports, 95% intervals covered in 92 to 94 of 100 cases."""
+In simulations with 300 reports, 95% intervals covered in 92 to 94 of 100 cases. As many people are needed if they
+report again: with 1,500 reports of 50 people at ε = 4 it was 71."""
 
 
 class Crossed(NamedTuple):
@@ -157,7 +158,7 @@ def _within(
     mechanism: Mechanism, tally: Tally, group: Indices, sums: tuple[Columns, Floats], score: float, alpha: float
 ) -> Ratios:
     """Return the share of each cell in its group's sum; NaN if the group's share is not significantly above 0."""
-    if tally.total < _LEAST_REPORTS:
+    if tally.total < _LEAST_REPORTS * tally.repeats.effect:
         unknown = np.full(len(group), np.nan)
         return Ratios(unknown, unknown, unknown)
     frequency, supporting, trials = debiased(mechanism, (), tally)

@@ -74,6 +74,13 @@ def test_the_evidence_has_the_variance_and_skewness_of_the_difference_at_the_poo
     assert beyond > 1e6, "of a difference whose tail is below all floats"
 
 
+def test_estimates_below_zero_have_the_variance_of_a_share_of_zero() -> None:
+    """Their own would be negative for few people who repeat, and any difference a change."""
+    few = Spread(np.array([1e-6]), 0.0, 0.05)
+    before, after = (Look(DAY, 1_000, np.array([share]), few) for share in (-0.01, -0.02))
+    assert evidence(before, after, 0.05)[1] == pytest.approx(2e-6)
+
+
 def test_the_p_value_never_rises_and_the_first_day_is_kept() -> None:
     reference = look(0.3, 1e-5, ago=9)
     shares = (0.3, 0.42, 0.3)

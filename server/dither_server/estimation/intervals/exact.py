@@ -67,11 +67,12 @@ class Levels(Protocol):
         """P[a report supports it] for any other user."""
 
 
-def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: float) -> Ends:
+def exact_interval(levels: Levels, supporting: Counts | Floats, trials: Counts | Floats, alpha: float) -> Ends:
     """Return the interval of a share in the population, given how many of the trials support it.
 
-    It misses with probability ``alpha`` at most. For thousands of values the ends are interpolated, to well under 1e-6
-    standard errors; they never fall as the count rises, and are 0 or 1 where the exact ones are.
+    The numbers need not be whole. It misses with probability ``alpha`` at most. For thousands of values the ends are
+    interpolated, to well under 1e-6 standard errors; they never fall as the count rises, and are 0 or 1 where the exact
+    ones are.
     """
     p, q = levels.p, levels.q
     if p < q:  # the opposite is reported more often: count how many do not support the value
