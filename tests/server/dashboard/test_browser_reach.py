@@ -33,6 +33,14 @@ type = "selection"
 values = ["{ALIKE}1", "{ALIKE}2", "<b>short</b>", "plain"]
 epsilon = 5.0
 """)["chosen"]
+BEHIND = parse_metrics("""
+[metrics.behind]
+type = "number"
+low = 0
+high = 64
+unit = "versions"
+epsilon = 2.0
+""")["behind"]
 NUMBERED = """[...document.querySelectorAll("a[href], input:not([type=hidden]), select, button, summary")]
     .filter((one) => one.checkVisibility()).map((one, place) => { one.dataset.place = place; return place; }).length"""
 FOCUSED = """(() => {
@@ -55,10 +63,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A collector of long values, and of many metrics."""
-    metrics = METRICS | {"long": LONG, "chosen": CHOSEN} | MANY_METRICS
+    metrics = METRICS | {"long": LONG, "chosen": CHOSEN, "behind": BEHIND} | MANY_METRICS
     with collector(tmp_path_factory.mktemp("long"), metrics=metrics) as app, served(app) as url:
         collect(collector_of(app).store, LONG, 900, LONG.labels[0])
         collect(collector_of(app).store, CHOSEN, 900, CHOSEN.labels[:3])
+        collect(collector_of(app).store, BEHIND, 900, 3)
         yield url
 
 
@@ -136,6 +145,11 @@ def test_long_value_does_not_push_the_chart_away(tab: Page, long_site: str, widt
     assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
     tab.open(f"{long_site}/m/chosen")
     assert tab.run("document.documentElement.scrollWidth") == width
+    tab.open(f"{long_site}/?find=behind")
+    ends = "[one, one.closest('td')].map((each) => each.getBoundingClientRect().right)"
+    figures = tab.run(f"[...document.querySelectorAll('.points .figure')].map((one) => [one.innerText, ...{ends}])")
+    assert [text for text, end, room in figures if end > room] == [], "they run into the drawing"
+    assert any("versions" in text for text, _, _ in figures)
 
 
 @pytest.mark.parametrize(
