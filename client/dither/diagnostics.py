@@ -65,7 +65,7 @@ class Diagnostics:
         return wrong
 
     def _is_of_signal_handler(self, error: Exception) -> bool:
-        """Return whether an exception has passed the frame of a signal handler: the host waits for it, after an alarm."""
+        """Return whether a signal handler of the host has raised an exception, such as a timeout."""
         try:
             signal, trace = sys.modules.get("signal"), error.__traceback__
             if signal is None:  # nobody has set a handler

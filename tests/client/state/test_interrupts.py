@@ -101,9 +101,7 @@ def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
 
 
 @pytest.mark.parametrize("method", [False, True])
-def test_exception_of_a_signal_handler_passes_and_the_next_record_works(
-    make: Make, folder: Path, method: bool
-) -> None:
+def test_exception_of_a_signal_handler_passes_and_the_next_record_works(make: Make, folder: Path, method: bool) -> None:
     class Handler(Calendar):
         """A calendar during whose reading a signal arrives, and the object that handles it."""
 
