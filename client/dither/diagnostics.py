@@ -52,11 +52,12 @@ class Diagnostics:
     def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
         """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
 
-        If ``strict``, a mistake is raised. Everything else is counted and logged. At the interpreter's shutdown, when
-        the names of all modules may be None, nothing is logged or raised.
+        A mistake is raised if ``strict``; what a signal handler of the host has raised always is, because it is not
+        ours to swallow. Everything else is counted and logged. At the interpreter's shutdown, when the names of all modules may be None,
+        nothing is logged or raised.
         """
         wrong = isinstance(error, self._MISTAKE)
-        if wrong and self._strict:
+        if (wrong and self._strict) or self._is_of_signal_handler(error):
             raise error
         try:
             if wrong:
@@ -66,6 +67,22 @@ class Diagnostics:
         except Exception:  # noqa: S110 - the interpreter shuts down
             pass
         return wrong
+
+    def _is_of_signal_handler(self, error: Exception) -> bool:
+        """Return whether a signal handler of the host has raised an exception, such as a timeout."""
+        try:
+            signal, trace = sys.modules.get("signal"), error.__traceback__
+            if signal is None:  # nobody has set a handler
+                return False
+            handlers = [one for one in map(signal.getsignal, signal.valid_signals()) if callable(one)]
+            codes = [getattr(one, "__code__", None) for one in (*handlers, *(type(one).__call__ for one in handlers))]
+            while trace is not None:
+                if trace.tb_frame.f_code in codes:
+                    return True
+                trace = trace.tb_next
+        except Exception:  # noqa: S110 - the interpreter shuts down
+            pass
+        return False
 
     def warn(self, message: str, advice: str = "") -> bool:
         """Log a warning if logging is set up; return whether it is.

@@ -46,7 +46,7 @@ for number in range(int(sys.argv[3])):
     if child == 0:
         import faulthandler, signal
         faulthandler.register(signal.SIGALRM, chain=True)  # a child that hangs says where
-        signal.alarm(20)
+        signal.alarm(10)
         counts = client._core.diagnostics.counts  # of the parent, up to the fork
         before = sum(counts.values())
         client.record("theme", "dark")
@@ -75,24 +75,28 @@ def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, 
 
 
 _FORKS_DURING_IMPORT = """
-import dither, os, signal, threading
-class Slow:  # the import of what ``status`` needs takes a while
+import os, signal, threading
+importing, forking, forked = (threading.Event() for _ in range(3))
+os.register_at_fork(before=forked.set)  # called after dither's own function, which waits for the import
+import dither
+class Slow:  # the import of what ``status`` needs goes on while the program forks
     def find_spec(self, name, *_):
         if name == "dither.transparency.status":
             importing.set()
-            forked.wait(0.8)
-importing, forked = threading.Event(), threading.Event()
+            forking.wait(60)
+            if forked.wait(0.3):
+                print("the fork did not wait")
 client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={})
+os.register_at_fork(before=forking.set)  # called before it
 sys.meta_path.insert(0, Slow())
 thread = threading.Thread(target=client.status)
 thread.start()
 importing.wait(60)
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(10)
     client.status()
     os._exit(0)
-forked.set()
 thread.join()
 print(os.waitpid(child, 0)[1])
 """

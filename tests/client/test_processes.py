@@ -16,6 +16,7 @@ import pytest
 import dither
 import dither_shared
 from client.devices import METRICS, Calendar, Make, Script, Stuck
+from dither.upload.worker import Worker
 from dither_shared.encoding import Answers
 from dither_shared.questions.listed import BooleanQuestion
 
@@ -217,6 +218,50 @@ def test_fork_while_a_thread_computes_a_metric_property_does_not_hang(
     go_on.set()
     first.join()
     assert client.status().queued == 1
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_forked_child_sends_what_waits_once_while_its_parents_worker_rests(make: Make, folder: Path) -> None:
+    sent = Script()
+    client = make(folder, transport=sent, background=True, spread=1e6)
+    client.record("mobile", True)
+
+    def child() -> None:
+        client.record("theme", "dark")
+        assert client.flush(20)
+        assert len(sent.bodies) == 2
+
+    assert in_child(child) == 0
+    assert client.flush(60)
+    assert sent.bodies == []
+    assert (client.status().sent, client.status().trouble) == (2, {})
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_worker_runs_in_a_child_that_was_forked_while_its_lock_was_held() -> None:
+    stepped, statuses = threading.Event(), list[int]()
+
+    def step() -> float:
+        stepped.set()
+        return 60.0
+
+    worker = Worker(step, print)
+
+    def child() -> None:
+        stepped.clear()
+        worker.after_fork()
+        worker.wake()
+        assert stepped.wait(20)
+
+    def over() -> bool:  # called with the lock
+        statuses.append(in_child(child))
+        return True
+
+    worker.flush(60, over)
+    worker.close()
+    assert statuses == [0]
 
 
 @needs_fork

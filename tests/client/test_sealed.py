@@ -104,6 +104,23 @@ def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     assert not any(body in files_of(folder) for body in shown), "it was rewritten with the next report"
 
 
+def test_waiting_reports_leave_as_they_were_sealed_after_the_key_was_changed(make: Make, folder: Path) -> None:
+    first = make(folder, seal=KEYS["xwing"])
+    first.record("mobile", True)
+    (old,) = first.preview()
+    first.close()
+    script = Script()
+    second = make(folder, seal=KEY, transport=script)
+    second.record("mobile", True)
+    second.record("theme", "dark")
+    assert second.flush(60)
+    new = next(body for body in script.bodies if body != old)
+    assert sorted(script.bodies) == sorted([old, new])
+    for body, suite, name in ((old, "xwing", "mobile"), (new, "x25519", "theme")):
+        Report.decode(opened(body, suite), METRICS[name].mechanism)
+    assert second.status().trouble == {}
+
+
 def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,7 +142,6 @@ class Worker:
         """Start again in a child process, which has inherited the locks but not the thread."""
         vars(self).pop("_condition", None)
         self._thread = None
-        self._woken = self._cut = self._resting = False
 
     def _run(self) -> None:
         from threading import current_thread  # noqa: PLC0415 - it is loaded

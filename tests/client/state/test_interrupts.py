@@ -1,9 +1,11 @@
 """An exception of the host's signal handler between any two steps leaves no lock held and no report unpaid."""
 
 import inspect
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -96,6 +98,45 @@ def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
     paid, queued = paid_and_queued(folder)
     assert paid == queued
     assert set(paid.values()) == {1}, "each answer once, whether its call returned or not"
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_exception_of_a_signal_handler_passes_and_the_next_record_works(make: Make, folder: Path, method: bool) -> None:
+    class Handler(Calendar):
+        """A calendar during whose reading a signal arrives, and the object that handles it."""
+
+        armed = False
+
+        def __call__(self, *signalled: object) -> date:
+            if signalled:
+                raise TimeoutError
+            if self.armed:
+                self.armed = False
+                signal.raise_signal(signal.SIGTERM)
+            return super().__call__()
+
+    handler = Handler()
+    client = make(folder, today=handler, strict=False)
+    before = signal.signal(signal.SIGTERM, handler.__call__ if method else handler)
+    try:
+        handler.armed = True
+        with pytest.raises(TimeoutError):
+            client.record("mobile", True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    client.record("mobile", True)
+    assert (client.status().queued, client.status().trouble) == (1, {})
+
+
+def test_exception_of_an_enumeration_is_not_taken_for_that_of_a_handler(make: Make, folder: Path) -> None:
+    """The default of a signal is itself a member of one, whose class is called like a handler."""
+
+    def calendar() -> date:
+        return date.today() if signal.Signals(10**6) else date.min
+
+    client = make(folder, today=calendar, strict=False)
+    client.record("mobile", True)
+    assert any(kind.startswith("record failed: ValueError") for kind in client.status().trouble)
 
 
 def test_interrupt_at_any_step_of_sending_frees_the_lock(make: Make, folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 
 from dither_relay.forwarding import body_of, reports_per_body
-from dither_relay.store import Cut, ListedPool, RelayStore
+from dither_relay.store import Arrival, Cut, ListedPool, RelayStore
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
 from dither_shared.sealed import Pool, SealedBatch
@@ -55,6 +55,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 on_both = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+
+
+def test_a_report_is_a_retry_only_if_its_whole_row_its_series_and_its_period_are_the_same() -> None:
+    row = bytes(LENGTH)
+    one = Arrival(1, THEME, row)
+    others = one._replace(number=2), one._replace(rows=row[:-1] + b"\1")
+    later = one._replace(pool=THEME._replace(period="week-2026-11-16"))
+    assert len({arrival.digest for arrival in (one, *others, later)}) == 4
 
 
 @on_both

@@ -254,6 +254,9 @@ def test_a_proxy_is_counted_by_what_it_forwards(tmp_path: Path) -> None:
         another.request("POST", "/v1/reports", batch().encode(), JSON | {"X-Forwarded-For": "192.0.2.8"})
         other.execute("ROLLBACK")
         assert (one.getresponse().status, another.getresponse().status) == (202, 202)
+        response.read()
+        same.request("POST", "/v1/reports", batch().encode(), JSON | {"X-Forwarded-For": "192.0.2.7"})
+        assert same.getresponse().status == 202, "the first request of this address has been answered"
 
 
 class Wire:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 
 from dither_server.prometheus import Prometheus
 from dither_serving.connection_limiter import ConnectionLimiter
@@ -90,6 +91,10 @@ def test_connections_per_address_are_limited_except_for_loopback() -> None:
     limiter.release("192.0.2.7")
     assert limiter.acquire("192.0.2.7") == "192.0.2.7"
     assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
+    last = limiter.acquire("2001:db8:0:2::1")
+    references = sys.getrefcount(last)
+    limiter.release(last)
+    assert sys.getrefcount(last) == references - 1, "an address without a slot is forgotten"
 
 
 def test_the_oldest_connection_that_holds_bytes_gives_way_when_all_hold_too_many() -> None:

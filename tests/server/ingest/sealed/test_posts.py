@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.hpke import opener
 from dither_server.ingest.seal_keys import SecretKey
-from dither_server.ingest.sealed import sound
+from dither_server.ingest.sealed import row_ids, sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
-from dither_shared.seal_key import SUITES
+from dither_shared.seal_key import SUITES, Suite
 from dither_shared.sealed import Pool, SealedBatch, SealedReport
 from server.collecting import (
     LAYOUT,
@@ -146,6 +146,17 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
             assert same(tally, Tally.fold(THEME.mechanism, b"".join(plain[row] for row in sorted(counted))))
             summary = collector_of(apps[1]).store.sealed(THEME)
             assert (0 if summary is None else summary.reports) == len(counted)
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+def test_id_of_a_row_is_of_its_pool_and_its_whole_encapsulated_key(suite: Suite) -> None:
+    end = suite.encapsulated_bytes
+    row = bytes(end + 17)
+    other_key, other_text = row[: end - 1] + b"\1" + row[end:], row[:-1] + b"\1"
+    batch = SealedBatch.of(pool(THEME), suite, 3, [row])
+    first, second, third = row_ids(batch, [row, other_key, other_text])
+    assert first == third != second
+    assert [first] != list(row_ids(batch._replace(pool=pool(MOBILE)), [row]))
 
 
 def test_holder_of_two_keys_can_separate_the_reports_of_a_batch_by_key() -> None:
