@@ -63,6 +63,7 @@ def test_intervals_of_a_tabulated_mechanism_cover_the_true_values(points: int, r
     assert (below <= found.cuts.high + 1e-12).all()
     assert found.fit.short <= 0.001
     assert np.isnan(found.cuts.frequency[1:-1]).all()
+    assert found.cuts.points == points
     rising = dominating(law.table).bounds(counts, 5e-10)
     assert found.cuts.high[1:-1] == pytest.approx(np.clip(rising, 0, 1))
     if reports == 10**6:
