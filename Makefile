@@ -4,6 +4,8 @@ BIN := .venv/bin
 
 # The tests start hundreds of programs: each would compile all modules anew if the shell forbids to keep them compiled.
 unexport PYTHONDONTWRITEBYTECODE
+# Each process of the tests has a core; threads of linear algebra would only wait for each other.
+cases: export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: demo test test-all cases lint docs docs-links example torture mutants clean
 .PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
