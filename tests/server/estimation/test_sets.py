@@ -258,7 +258,7 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
 
 
 def test_two_cells_of_a_list_have_the_law_of_its_subsets() -> None:
-    """By enumeration: a subset that contains one of the set's marks, here 0 and 1, is e^ε times as likely as another."""
+    """By enumeration: a subset that contains one of the set's marks, 0 and 1, is e^ε times as likely as others."""
     mechanism = PrivSet.calibrate(12, 0.5, at_most=2)
     assert mechanism.subset == 3
     lists = [set(cells) for cells in combinations(range(mechanism.cells), 3)]
