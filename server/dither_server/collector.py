@@ -59,7 +59,7 @@ class Collector(Served):
         # Sealed reports come in few large bodies, and are counted at once: a spool keeps the ids of batches, not of
         # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
-        self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
+        self.housekeeper = Housekeeper(config.retention, self._opened, config.today, config.horizon)
         login = proxy_login(config.login_header, self.proxies, self.prometheus.login_ignored)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)

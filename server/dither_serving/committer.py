@@ -58,8 +58,7 @@ class Committer(Generic[U, R]):
     """Takes uploads from many threads and commits them, in groups, from one.
 
     The thread is started by the first upload, so that a server may fork after it has built its app. The settings limit
-    what waits, and what is committed together. A subclass may do chores in the thread: after each commit, and when they
-    are due.
+    what waits, and what is committed together. A subclass may do chores in the thread.
     """
 
     def __init__(
@@ -106,20 +105,12 @@ class Committer(Generic[U, R]):
         if thread is not None:
             thread.join()
 
-    def after_commit(self) -> None:
-        """Do the work that follows each commit."""
-
     def seconds_to_chore(self) -> float | None:
         """Return the seconds until ``chore`` is due, None if there is nothing to do."""
         return None
 
     def chore(self, shard: bytes) -> None:
         """Do the chore that is due; also called at the end."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no upload waits and the committer is not closing."""
-        return not self._waiting and not self._closed
 
     def wake_for_chore(self) -> None:
         """Wake the thread, because a chore may be due sooner than it expects."""
@@ -142,7 +133,6 @@ class Committer(Generic[U, R]):
                 self._commit(group, shard)
                 with self._changed:
                     self._grow_old(self._waiting[0].since if self._waiting else None)
-                self.after_commit()
             if self.seconds_to_chore() == 0:
                 self.chore(shard)
         self.chore(shard)

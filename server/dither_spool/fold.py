@@ -139,7 +139,7 @@ class Folding:
             self.blobs.delete(RUNS, manifest.name)
         self.after(FoldStep.CLOSED)
         if manifest.segments or last is None or last.date() < manifest.begun.date():  # it lists a folder per bucket
-            ids.forget(self.blobs, self.horizon.days, number_of(manifest.begun.date()))
+            ids.forget(self.blobs, self.horizon.days, number_of(manifest.begun.date()), map(number_of, folds.days()))
         folds.forget(manifest.begun.date() - self.horizon)
         self.after(FoldStep.FORGOTTEN)
         sums = FoldSums()

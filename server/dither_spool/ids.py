@@ -79,15 +79,15 @@ def add(blobs: BlobStore, bucket: int, run: str, ids: Ids, today: int) -> None:
             blobs.delete(_kind(bucket), file.name)
 
 
-def forget(blobs: BlobStore, horizon: int, today: int) -> int:
+def forget(blobs: BlobStore, horizon: int, today: int, folded: Iterable[int] = ()) -> int:
     """Delete the ids older than ``horizon`` days, and return the number of deleted files. Raises SpoolError.
 
     A batch whose id is forgotten would be counted again: the horizon must exceed the time for which devices retry.
-    Between one day of ids and the next at most ``_GAP`` days count, or a clock that jumped by years would make all
-    ids look old.
+    Between one day of ids, or of a fold (``folded``), and the next at most ``_GAP`` days count, or a clock that jumped
+    by years would make all ids look old.
     """
     files = [(bucket, file) for bucket in range(BUCKETS) for file in _files(blobs, bucket)]
-    ages = _ages({file.age_from(today) for _, file in files}, today)
+    ages = _ages({*folded, *(file.age_from(today) for _, file in files)}, today)
     old = [(bucket, file) for bucket, file in files if ages.get(file.age_from(today), 0) > horizon]
     for bucket, file in old:
         blobs.delete(_kind(bucket), file.name)

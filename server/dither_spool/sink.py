@@ -245,10 +245,6 @@ class SpoolSink:
             UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.COUNTED for upload in uploads
         ]
 
-    def forget(self, before: date) -> bool:
-        """Return False: a fold keeps the ids, so there are none to forget here."""
-        return False
-
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches in the database, later if it is gone."""
         self._database.add_refusals(refused, shard)

@@ -176,6 +176,10 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, blobs: Folder, t
     assert len(days) == 8
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
+    for later in range(7, 50, 7):  # no report comes any more
+        folded(folding(counts, blobs, now=lambda later=later: NOW + timedelta(days=later)))
+        left = [file for folder in (blobs.folder / "ids").iterdir() for file in folder.iterdir()]
+        assert bool(left) == (later <= 45)
 
 
 def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(counts: Store, blobs: Folder) -> None:

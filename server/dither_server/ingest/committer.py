@@ -1,4 +1,4 @@
-"""The collector's committer: in addition to uploads, it writes counts of refused batches, and deletes old batch ids.
+"""The collector's committer: in addition to uploads, it writes counts of refused batches.
 
 Refused batches are counted in memory and written every few seconds, so that a flood costs the database little.
 """
@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import date, timedelta
+from datetime import date
 
 from dither_serving.committer import Committer
 from dither_serving.logs import OnceAMinute
@@ -29,10 +29,7 @@ _STRANGE = 16
 
 
 class ReportCommitter(Committer[Upload, UploadOutcome]):
-    """A committer that also deletes batch ids older than ``settings.horizon``, a few after each commit.
-
-    Deleting a few at a time delays no commit for long.
-    """
+    """A committer that also writes ``refusals``."""
 
     def __init__(
         self,
@@ -42,9 +39,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
         prometheus: Prometheus | None = None,
     ) -> None:
         super().__init__(store, today, settings, prometheus)
-        self._ids = store
-        self._horizon = timedelta(days=settings.horizon)
-        self._forgotten: date | None = None
+        self._sink = store
         self.refusals = RefusalCounts(today, self.wake_for_chore)
 
     def seconds_to_chore(self) -> float | None:
@@ -53,23 +48,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
     def chore(self, shard: bytes) -> None:
         """Write the counts of refusals."""
-        self.refusals.write(self._ids.add_refusals, shard)
-
-    def after_commit(self) -> None:
-        """Once a day, delete the ids beyond the horizon: some after each commit, more while nothing waits."""
-        today = self._today()
-        if self._forgotten == today:
-            return
-        try:
-            while self._ids.forget(today - self._horizon):
-                if not self.is_idle:
-                    return
-            self._forgotten = today
-        except StoreError as error:
-            _log.warning("old batch ids were not dropped: %s", error)
-        except Exception:
-            _log.exception("old batch ids could not be dropped")
-            self._forgotten = today  # retrying does not help after an internal error
+        self.refusals.write(self._sink.add_refusals, shard)
 
 
 class RefusalCounts:

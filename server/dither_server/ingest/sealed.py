@@ -249,6 +249,9 @@ class SealedUpload(UploadFormat):
         pool = batch.pool
         if pool.least != metric.least:
             raise WireError(f"pool: its least number of reports is not {metric.least}, as the definition says")
+        # elsewhere it is no part of the version, and apps of an earlier release may ask by another
+        if metric.of is not None and pool.period.partition("-")[0] != metric.period:
+            raise WireError(f"pool: its period is not of the kind {metric.period!r}, as the definition says")
         if batch.total < pool.least:
             raise Problem(Kind.UNMIXED, f"total: below {pool.least}, the least number of reports of a batch here")
         if pool.days is None:

@@ -6,8 +6,8 @@ processes commit at the same time, as PostgreSQL allows, the primary key rejects
 tries again and finds the id.
 
 Each id is stored with the day on which it came, and is deleted with that day, ``horizon`` days later (a setting). A
-clock that jumps can make recent ids look old, so the days on which ids came are kept, too, in the order in which they
-began: the ids of a day are deleted only after ids came on ``LEAST`` later days.
+clock that jumps can make recent ids look old, so the days on which ids came or a collector ran are kept, too, in the
+order in which they began: the ids of a day are deleted only after ``LEAST`` later days.
 """
 
 from collections.abc import Collection, Iterator
@@ -17,8 +17,11 @@ import sqlalchemy as sa
 
 from .schema import BATCH_DAYS, BATCHES
 
-LEAST = 30
-"""Later days with ids that must exist before a day's ids are deleted, however old it looks: devices retry that long."""
+LEAST = 37
+"""Later days that must be known before a day's ids are deleted, however old it looks.
+
+Devices retry for 30, and clocks that are wrong in the meantime may show a few days more.
+"""
 
 _AT_ONCE = 5_000
 """Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -49,7 +52,7 @@ def known_ids(connection: sa.Connection, ids: Collection[bytes]) -> set[bytes]:
 
 def add_ids(connection: sa.Connection, ids: Collection[bytes], today: date) -> None:
     """Store new ids. They are added in ascending order, or two writers could wait for each other."""
-    day = _current_day(connection, today)
+    day = current_day(connection, today)
     for part in _parts(sorted(ids)):
         connection.execute(_ADD, [{"batch": one, "day": day} for one in part])
 
@@ -85,8 +88,11 @@ class Expiry:
         self._next = 0
 
 
-def _current_day(connection: sa.Connection, today: date) -> date:
-    """Return the day under which ids that come today are stored, and make it the current one if another is."""
+def current_day(connection: sa.Connection, today: date) -> date:
+    """Return the day under which ids that come today are stored, and make it the current one if another is.
+
+    Each day on which a collector runs is to be made the current one: otherwise the last ids would stay for ever.
+    """
     current = connection.execute(_CURRENT).one_or_none()
     if current is not None and current.day - _SKEW <= today <= current.day:
         day: date = current.day

@@ -169,6 +169,11 @@ class Folds(Repository):
             connection.execute(sa.delete(FOLDS).where(FOLDS.c.run.in_(without_notes)))
             connection.execute(sa.delete(FOLD_RUNS).where(old))
 
+    def days(self) -> set[date]:
+        """Return the days on which runs began, as far back as ``forget`` has left them."""
+        with self._transaction() as connection:
+            return {begun.date() for begun in connection.scalars(sa.select(FOLD_RUNS.c.begun))}
+
     def up_to(self) -> datetime | None:
         """Return when the last finished run began, or None; all segments that existed then are counted."""
         with self._transaction() as connection:

@@ -1,6 +1,6 @@
-"""Remove whole days, on an operator's command or by the setting ``retention``; close days that are over.
+"""Remove whole days, on an operator's command or by the setting ``retention``; close days; forget ids of batches.
 
-A collector does the last two by itself, in a thread.
+A collector does the last three by itself, in a thread.
 """
 
 import logging
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import repeat
 
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
@@ -65,7 +66,7 @@ def removals(store: Store, metric: str, version: str | None, before: date | None
 
 
 def _spaced(days: Iterable[date], ended: threading.Event) -> Iterator[date]:
-    """Yield days until ``ended`` is set, each after a pause as long as the one before took.
+    """Yield days until ``ended`` is set, each after a pause as long as the work on the one before took.
 
     A database has one writer at a time. A process that releases the lock and takes it again at once would starve the
     others: commits waited for seconds, and some timed out.
@@ -94,13 +95,17 @@ def _readable(store: Store, name: str, version: str) -> Metric | None:
 
 
 class Housekeeper:
-    """A thread that, at the start and once a day, removes what ``retention`` no longer keeps, and closes days.
+    """A thread that, at the start and once a day, forgets ids older than ``horizon`` days and closes days.
 
-    It opens the database itself and closes it again, so that a server may fork in between.
+    It also removes what ``retention`` no longer keeps. It opens the database itself and closes it again, so that a
+    server may fork in between.
     """
 
-    def __init__(self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date]) -> None:
+    def __init__(
+        self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date], horizon: int = 45
+    ) -> None:
         self._retention = retention
+        self._horizon = timedelta(days=horizon)
         self._open = open_store
         self._today = today
         self._done: date | None = None
@@ -134,15 +139,23 @@ class Housekeeper:
             return
         try:
             with closing(self._open()) as store:
+                self._forget(store, today)
                 if self._retention.days and self._trusts(store, today):
                     self._apply(store, today)
                 self._close(store, today)
         except StoreError as error:
-            _log.warning("old days were not removed or closed: %s", error)
+            _log.warning("old ids and days were not removed or closed: %s", error)
             return
         except Exception:
-            _log.exception("old days could not be removed or closed")
+            _log.exception("old ids and days could not be removed or closed")
         self._done = today
+
+    def _forget(self, store: Store, today: date) -> None:
+        """Delete the ids beyond the horizon, a few per transaction, whether or not reports come."""
+        store.note_day(today)
+        for before in _spaced(repeat(today - self._horizon), self._ended):
+            if not store.forget(before):
+                return
 
     def _trusts(self, store: Store, today: date) -> bool:
         """Return whether the clock is trusted: a suspicious date is trusted on its second day."""

@@ -22,9 +22,6 @@ class CommitsReports(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Make uploads durable, and return the outcome of each."""
 
-    def forget(self, before: date) -> bool:
-        """Forget some of the ids from before a day; return whether there are more."""
-
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches."""
 

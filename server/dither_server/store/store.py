@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, TypeVar
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dither_shared import Metric
 
 from ..tally.tally import Tally
-from .batch_ids import Expiry, count_ids
+from .batch_ids import Expiry, count_ids, current_day
 from .database import Condition, Database, bytes_of, disk_of
 from .definitions import Definitions, register
 from .engine import LOCK_WAIT, RacedError, sqlite_path
@@ -229,6 +229,11 @@ class Store(Database):
                 if not left:
                     raise
         raise AssertionError
+
+    def note_day(self, today: date) -> None:
+        """Record that a collector runs today: ids grow old by such days, even if no others come."""
+        with suppress(RacedError), self._transaction(write=True) as connection:  # another process has recorded it
+            current_day(connection, today)
 
     def forget(self, before: date) -> bool:
         """Delete some of the ids that came before a day, and return whether there may be more.

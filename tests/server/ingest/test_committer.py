@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from server.collecting import COUNTED, THEME, TODAY, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
-HORIZON = timedelta(days=ServerSettings().horizon)
 
 
 class Gate:
@@ -28,7 +27,6 @@ class Gate:
         self.open = threading.Semaphore(0)
         self.poison: bytes = b""
         self.failure: Exception | None = None
-        self.forgotten: list[date] = []
         self.refusals: list[dict[Refusal, int]] = []
         self.day = TODAY
 
@@ -42,10 +40,6 @@ class Gate:
         if self.poison in {item.batch for item in uploads}:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
-
-    def forget(self, before: date) -> bool:
-        self.forgotten.append(before)
-        return len(self.forgotten) < 2
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         self.refusals.append(dict(refused))
@@ -161,44 +155,6 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
         committer.close()
     assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
     assert store.tally(THEME).total == 6
-
-
-def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
-    days = [TODAY]
-    committer = ReportCommitter(gate, lambda: days[-1], ServerSettings())
-    gate.let(4)
-    for _ in range(3):
-        assert submitted(committer, upload()).result(PATIENCE) is COUNTED
-    days.append(TODAY + timedelta(days=1))
-    gate.day = days[-1]
-    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
-    committer.close()
-    first = TODAY - HORIZON
-    assert gate.forgotten == [first, first, first + timedelta(days=1)]
-
-
-def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> None:
-    steps: list[str] = []
-    last = threading.Event()
-
-    class Busy(Gate):
-        def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
-            steps.append("commit")
-            return [COUNTED] * len(uploads)
-
-        def forget(self, before: date) -> bool:
-            steps.append("forget")
-            if steps == ["commit", "forget", "forget"]:
-                made.submit(upload(), lambda _: None)
-            if steps.count("forget") == 4:
-                last.set()
-            return steps.count("forget") < 4
-
-    made = ReportCommitter(Busy(), lambda: TODAY, ServerSettings())
-    made.submit(upload(), lambda _: None)
-    assert last.wait(PATIENCE)
-    made.close()
-    assert steps == ["commit", "forget", "forget", "commit", "forget", "forget"]
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:

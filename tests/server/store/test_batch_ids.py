@@ -13,6 +13,8 @@ import pytest
 from dither.reporting.outbox import MAX_DAYS
 from dither_server.store import Store, Upload, batch_ids
 from dither_server.store.batch_ids import LEAST
+from dither_server.store.removal import Housekeeper
+from dither_server.tally.retention import Retention
 from server.collecting import COUNTED, METRICS, SHARD, THEME, TODAY, ago, upload
 from server.database import execute, listening, on_both, url_of
 
@@ -124,8 +126,8 @@ def test_ids_are_deleted_by_day_and_counts_stay(url: str, store: Store) -> None:
 
 
 def test_ids_are_kept_while_devices_retry_and_deleted_slice_by_slice(url: str, store: Store) -> None:
-    """30 later days must have ids; each step then searches the ids of one slice, of which there is one a first byte."""
-    assert LEAST == MAX_DAYS == 30
+    """37 later days must be known; each step then searches the ids of one slice, of which there is one a first byte."""
+    assert LEAST == MAX_DAYS + 7 == 37
     ids = [bytes([first, place]) * 8 for place, first in enumerate((0, 1, 2, 3, 3, 4, 255))]
     store.commit([upload(rows=b"\x00", name=name) for name in ids], TODAY, SHARD)
     for day in range(1, LEAST + 1):
@@ -136,6 +138,18 @@ def test_ids_are_kept_while_devices_retry_and_deleted_slice_by_slice(url: str, s
         assert store.forget(LATER) is more
         left.append(kept(url) - LEAST)
     assert left == [6, 5, 4, 0]
+
+
+def test_the_last_ids_are_deleted_after_the_horizon_and_outlast_hours_of_a_clock_ahead(url: str, store: Store) -> None:
+    """No later report comes. Within the days of retries the clock is months ahead three times."""
+    store.commit(some(5), TODAY, SHARD)
+    today = [TODAY]
+    keeper = Housekeeper(Retention(), lambda: Store(url, create=False), lambda: today[0], HORIZON)
+    for day in range(HORIZON + 2):
+        for shown in [day, day + 100] if day in {9, 19, 29} else [day]:
+            today[0] = TODAY + timedelta(days=shown)
+            keeper.look()
+        assert kept(url) == (5 if day <= HORIZON else 0), day
 
 
 @pytest.mark.parametrize("done", [0, 1])

@@ -372,7 +372,7 @@ def test_opened_rows_are_counted_only_if_a_device_could_have_sent_them() -> None
 
 
 PROMISE = "period = 'week'\nmixed = {epsilon = 0.5, least = 20, delta = 0.01}\n"
-MIXED = parse_metrics(f"[metrics.theme]\ntype = 'boolean'\nepsilon = 1.0\n{PROMISE}")["theme"]
+MIXED = parse_metrics(f"[metrics.theme]\ntype = 'boolean'\nepsilon = 1.0\nof = 'any'\n{PROMISE}")["theme"]
 WEEK = Pool("theme", MIXED.version, None, "week-2026-11-09", 20)
 """The week that ends on Monday, 16 November."""
 
@@ -424,6 +424,8 @@ def test_a_relay_that_forwards_early_or_too_little_is_refused_before_anything_is
         assert problem(post(door, body)) == (409, "unmixed")
     for least in (1, 19, 21):  # a pool that the definition does not have
         assert problem(post(door, batch_in(WEEK._replace(least=least), key, 21)))[1] == "malformed"
+    for period in ("day-2026-11-09", "month-2026-10-01", "once"):  # a kind that this version never had
+        assert problem(post(door, batch_in(WEEK._replace(period=period), key))) == (400, "malformed")
     assert collector_of(app).store.tally(MIXED).total == 0
     early = SealedBatch.decode(batch_in(now, key))
     moved = SealedBatch.of(WEEK, early.suite, 20, early.split(MIXED.mechanism.row_bytes))
