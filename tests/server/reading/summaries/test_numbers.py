@@ -13,8 +13,8 @@ import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep
-from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.intervals.score import Law
+from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
