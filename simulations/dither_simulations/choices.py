@@ -47,5 +47,5 @@ FORMATS = (".png", ".svg", ".pdf")
 DEVICES = 10_000
 """Default number of devices of the demo."""
 
-VISITORS = 200
+VISITORS = 100
 """Default number of visitors of its page, each of whom needs a browser context."""

@@ -254,7 +254,7 @@ test("in the background waiting reports leave after a new yes", async () => {
 });
 
 test("the client looks at waiting reports when its page is hidden, and not after it was closed", async (context) => {
-  const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
+  const page = Object.assign(new EventTarget(), { hidden: false });
   const listeners = () => getEventListeners(page, "visibilitychange").length;
   Object.assign(globalThis, { document: page });
   context.after(() => Reflect.deleteProperty(globalThis, "document"));
@@ -263,12 +263,12 @@ test("the client looks at waiting reports when its page is hidden, and not after
   const { client } = scene({ background: true, state: { read: () => (reads++, state.read()), update: () => assert.fail() } });
   await client.flush(); // whose turn comes behind that of the start
   // A flush reads before, in its turn, and behind; the page's own look is one more.
-  for (const [visibilityState, looks] of /** @type {[string, number][]} */ ([["visible", 3], ["hidden", 4]])) {
+  for (const [hidden, looks] of /** @type {[boolean, number][]} */ ([[false, 3], [true, 4]])) {
     const before = reads;
-    page.visibilityState = visibilityState;
+    page.hidden = hidden;
     page.dispatchEvent(new Event("visibilitychange"));
     await client.flush();
-    assert.equal(reads - before, looks, visibilityState);
+    assert.equal(reads - before, looks);
   }
   assert.equal(listeners(), 1);
   client.close();
@@ -334,6 +334,12 @@ test("hostile arguments return an outcome and never throw", async () => {
     assert.equal(typeof (await client.consentText(one)), "string");
   }
   assert.equal(await client.record("constructor", 1), "unknown");
+});
+
+test("an event without the module for events names the module, and loses no answer", async () => {
+  const { client, logged } = scene();
+  assert.deepEqual([await client.add("again"), await client.flush()], ["unknown", true]);
+  assert.deepEqual(logged, ['dither: add: import "dither-client/events" for it']);
 });
 
 test("a thrown value without a text makes nothing fail", async () => {

@@ -517,6 +517,8 @@ test("a metric with after waits, for events and for answers of the app, and a de
     assert.deepEqual([metrics[0].state, metrics[0].reported], [state, reported]);
     met.day++;
   }
+  met.day -= 2; // a clock that is behind the report, as in Python
+  assert.equal((await client.status()).metrics[0].state, "too new");
 });
 
 test("values that are no events change nothing", async () => {

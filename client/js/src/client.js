@@ -15,39 +15,41 @@ import { shown, textOf } from "./consent/text.js";
 import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
 import { Recorder } from "./reporting/recorder.js";
-import { checked } from "./settings.js";
+import { checked, need } from "./settings.js";
 import { empty, renewed } from "./state/data.js";
 import { overview } from "./transparency/status.js";
 import { Sender } from "./upload/sender.js";
 
-/** Stands for data that cannot be read; its choice counts as off. @returns {Data} */
-const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
-
-/** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
+/**
+ * @typedef {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} AnyRecorder
+ * @param {ReturnType<typeof checked> & { state: import("./types.js").State, sender: Sender, recorder: AnyRecorder }} settings
+ * The last two are made here.
+ * @param {Diagnostics} diagnostics
+ */
 function partsOf(settings, diagnostics) {
-  const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
-  const { today = () => Math.floor(now() / 864e5) } = settings;
-  const state = /** @type {import("./types.js").State} */ (settings.state);
+  const {
+    now = Date.now, today = () => Math.floor(now() / 864e5),
+    entropy = new SystemEntropy(), surroundings = {}, background = true,
+  } = settings;
   const look = async () => {
     try {
-      return await state.read();
+      return await settings.state.read();
     } catch (error) {
       diagnostics.note("the state cannot be read", told(error));
-      return unreadable();
+      return { ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } }; // which counts as off
     }
   };
   // After a no, until a choice is stored; and after "forget", when no environment may stand for a yes.
   const refusal = { holds: false, gone: false };
   const consent = (/** @type {Data} */ { choice }) => {
-    const last = refusal.holds ? { mode: "off", accepted: {} } : choice;
-    const found = decide(surroundings, last);
-    return refusal.gone && found.mode !== "off" ? decide({}, last) : found;
+    if (refusal.holds) choice = { mode: "off", accepted: {} };
+    const found = decide(surroundings, choice);
+    return refusal.gone && found.mode !== "off" ? decide({}, choice) : found;
   };
-  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
-  const sender = new Sender(shared);
-  /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
-  const recorder = new (settings.events ?? Recorder)({ ...shared, sender });
-  return { ...shared, sender, recorder };
+  const shared = { ...settings, now, today, entropy, surroundings, background, consent, refusal, diagnostics, look };
+  shared.sender = new Sender(shared);
+  shared.recorder = new (settings.events ?? Recorder)(shared);
+  return shared;
 }
 
 /**
@@ -57,9 +59,8 @@ function partsOf(settings, diagnostics) {
  */
 const chosen = (metrics, names) =>
   Array.from(names ?? metrics.keys(), (name) => {
-    const metric = metrics.get(name);
-    if (metric) return metric;
-    throw new TypeError(`no metric ${name}`);
+    need(metrics.has(name), `no metric ${name}`);
+    return /** @type {Metric} */ (metrics.get(name));
   });
 
 /** Return those of them whose last day is not over. @param {ReturnType<typeof partsOf>} parts @param {Iterable<string>} [names] */
@@ -77,7 +78,7 @@ export class Client {
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
-    if (document.visibilityState === "hidden") this.#parts?.sender.wake();
+    if (document.hidden) this.#parts?.sender.wake();
   };
 
   /**
@@ -92,7 +93,7 @@ export class Client {
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
-      const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
+      const { background, sender } = (this.#parts = partsOf(/** @type {any} */ (settings), this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
@@ -136,10 +137,9 @@ export class Client {
     /** @type {Promise<Outcome>} */
     const work = this.#try(how, "failed", ({ recorder }) => /** @type {any} */ (recorder)[how](...given));
     this.#recorded = work.catch(() => {}).then(() => before);
-    const outcome = await work;
-    if (outcome === "kept") this.#wake();
-    this.#lost ||= outcome === "failed";
-    return outcome;
+    if ((await work) === "kept") this.#wake();
+    this.#lost ||= (await work) === "failed";
+    return work;
   }
 
   /**
@@ -204,7 +204,7 @@ export class Client {
    */
   consent(mode, names) {
     return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal, recorder }) => {
-      if (!isMode(mode)) throw new TypeError("not off, local or on");
+      need(isMode(mode), "not off, local or on");
       const meant = chosen(metrics, names);
       refusal.holds ||= mode === "off";
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);

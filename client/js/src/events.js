@@ -106,7 +106,7 @@ export class events extends Recorder {
    */
   standing(data, metric, today) {
     const word = super.standing(data, metric, today);
-    return word === "open" && isTooNew(data, metric, today) ? "too new" : word;
+    return /^[ao]/.test(word) && isTooNew(data, metric, today) ? "too new" : word; // "answered" by a clock that was ahead, too
   }
 
   /**

@@ -31,7 +31,7 @@ const NAMES =
   /^(app|background|endpoint|entropy|events|fetch|lifetimeCap|locks|log|now|spread|state|strata|strict|surroundings|today|token|uniform)$/;
 
 /** @param {unknown} holds @param {string} mistake */
-function need(holds, mistake) {
+export function need(holds, mistake) {
   if (!holds) throw new TypeError(mistake);
 }
 

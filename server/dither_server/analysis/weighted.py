@@ -195,10 +195,9 @@ def _mean(law: NumericLaw, weighting: Weighting, confidence: float) -> Mean:
     variance = float(shares**2 @ variances) + left + again * shared
     trials = 1 / scale
     parts = (noise, variance, weighting.repeats * shared)
-    made = with_intervals(estimate, parts, int(totals.sum()), confidence, trials / weighting.repeats)
-    if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats:
-        return made
-    return of_few(made, Law(law.worst_variance + again * permanent, 0.0, weighting.repeats), trials)
+    widest = Law(law.worst_variance + again * permanent, 0.0, weighting.repeats)
+    made = with_intervals(estimate, parts, int(totals.sum()), confidence, widest, trials)
+    return made if law.worst_variance / scale >= LEAST_NOISE * weighting.repeats else of_few(made, trials)
 
 
 def _bounded(law: NumericLaw, weighting: Weighting, confidence: float) -> Cuts:

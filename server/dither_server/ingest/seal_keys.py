@@ -120,9 +120,10 @@ class KeyFile:
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
         """Replace the keys by the result of ``changed``, while no other command can change them.
 
-        Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk
-        is full.
+        It is called twice: whether it refuses is found out first. Raises ParameterError if the file cannot be read or
+        written, StoreError if another command holds it or the disk is full.
         """
+        changed(self.read())  # what is refused leaves no lock file behind
         target = Path(os.path.realpath(self.path))  # a link stays one: others may read the file under its own name
         lock = ProcessLock(target.with_name(f"{target.name}.lock"), "seal keys", "another command is changing them")
         with lock.held(_WAIT):

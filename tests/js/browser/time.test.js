@@ -64,7 +64,7 @@ describe("days, clocks and leaving", () => {
     await until(() => page.evaluate(planned), (count) => count === 1);
     await page.evaluate(() => {
       window.ahead = 600_000;
-      Object.defineProperty(document, "visibilityState", { value: "hidden" });
+      Object.defineProperty(document, "hidden", { value: true });
       document.dispatchEvent(new Event("visibilitychange"));
     });
     await until(() => reports("theme"), (count) => count === 1);

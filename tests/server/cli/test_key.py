@@ -54,6 +54,7 @@ def test_key_command_creates_rotates_and_retires_a_key(suite: str, folder: Path)
 
 def test_key_that_metrics_toml_names_is_retired_only_by_force(folder: Path) -> None:
     assert "there is no key of x25519 yet" in error_of(invoke(folder, "key", "rotate"))
+    assert not (folder / "seal-keys.json.lock").exists(), "what was refused leaves nothing"
     made = invoke(folder, "key", "create")
     (folder / "metrics.toml").write_text(METRICS_TOML + made.stdout, encoding="utf-8")
     assert "metrics.toml names it; rotate first" in error_of(invoke(folder, "key", "retire", key_of(made)))

@@ -60,7 +60,7 @@ export function decide(surroundings, choice) {
  * @param {import("../types.js").Metric} metric
  * @param {number} today Days since 1970.
  */
-export const isOver = ({ expires }, today) => !!expires && Date.parse(expires) < today * 864e5;
+export const isOver = ({ expires }, today) => Date.parse(/** @type {string} */ (expires)) < today * 864e5; // NaN if it has none
 
 /**
  * Return in a word whether answers to a metric are collected, and if not, why.

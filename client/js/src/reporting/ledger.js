@@ -75,7 +75,7 @@ export function debit({ accounts, last }, { name, version, epsilon }, today) {
  * @param {Metric} metric
  */
 export function spent({ accounts }, { version }) {
-  const { reports, epsilon } = accounts[version] ?? { reports: 0, epsilon: 0 };
+  const { reports = 0, epsilon = 0 } = accounts[version] ?? {};
   const nearest = reports * epsilon;
   const least = BigInt(reports) * units(epsilon);
   return units(nearest) < least ? nearest + nearest * 1.2e-16 : nearest; // the next double

@@ -62,13 +62,22 @@ export class Recorder {
     try {
       const metric = metrics.get(name);
       if (metric) return await this.#answer(metric, value, given);
-      this.#mistake("unknown metric", `there are ${[...metrics.keys()]}`); // the name may be the answer, misplaced
-      return "unknown";
+      return this.#mistake("unknown metric", `there are ${[...metrics.keys()]}`); // the name may be the answer, misplaced
     } catch (/** @type {any} */ error) {
       if (strict) throw error;
       diagnostics.note("record failed: " + error?.name); // a message may quote the value
       return "failed";
     }
+  }
+
+  /**
+   * Refuse an event; events.js notes them.
+   * @param {string} _name
+   * @param {unknown} _value
+   * @returns {Promise<Outcome>}
+   */
+  async add(_name, _value) {
+    return this.#mistake("add", 'import "dither-client/events" for it');
   }
 
   /**
@@ -174,9 +183,11 @@ export class Recorder {
    * Tell the app's developer of a mistake.
    * @param {string} kind
    * @param {string} what It never holds the answer.
+   * @returns {"unknown"}
    */
   #mistake(kind, what) {
     if (this.#parts.strict) throw new TypeError(`${kind}: ${what}`);
     this.#parts.diagnostics.note(kind, what);
+    return "unknown";
   }
 }

@@ -70,18 +70,14 @@ function statusOf(metric, consent, data, today, recorder) {
  */
 export function overview(data, consent, parts, troubles) {
   const { outbox, totals, attempt } = data;
-  /** @type {MetricStatus[]} */
-  const metrics = [];
-  if (parts) {
-    const today = parts.today();
-    correct(data, today);
-    for (const metric of parts.metrics.values())
-      metrics.push(statusOf(metric, consent, data, today, parts.recorder));
-  }
+  const today = parts?.today() ?? 0;
+  correct(data, today);
   return {
     mode: consent.mode,
     decidedBy: consent.decidedBy,
-    metrics,
+    metrics: Array.from(parts?.metrics.values() ?? [], (metric) =>
+      statusOf(metric, consent, data, today, /** @type {NonNullable<typeof parts>} */ (parts).recorder),
+    ),
     queued: outbox.filter(({ local }) => !local).length,
     shown: outbox.filter(({ local }) => local).length,
     ...totals,

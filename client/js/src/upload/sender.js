@@ -106,8 +106,7 @@ export class Sender {
     clearTimeout(this.#timer);
     try {
       let pause;
-      do pause = await (locks ? locks.request(this.#address, { ifAvailable: !tried }, step) : step(1));
-      while (pause === 0);
+      while ((pause = await (locks ? locks.request(this.#address, { ifAvailable: !tried }, step) : step(1))) === 0);
       if (pause) this.#timer = setTimeout(() => this.wake(), pause);
       this.#timer?.unref?.();
     } catch (error) {
@@ -146,7 +145,7 @@ export class Sender {
    * Take what is due, and note it as one that got no answer.
    * @param {Data} data
    * @param {Set<string>} [tried]
-   * @returns {{ entry?: Queued, again?: boolean, wait?: number }}
+   * @returns {{ entry?: Queued, again?: number, wait?: number }}
    */
   #claim(data, tried) {
     const at = this.#options.now();
@@ -157,7 +156,7 @@ export class Sender {
     const entry = nextOf(data, waiting, at, tried);
     const hold = data.held[entry.batch];
     if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
-    const again = hold.failures++ > 0;
+    const again = hold.failures++;
     this.#schedule.putOff(hold, BUSY);
     hold.notBefore += DEADLINE;
     this.#schedule.redraw(data);

@@ -33,7 +33,7 @@ export function addressOf(endpoint) {
  */
 export function headersOf(token) {
   if (!token && globalThis.location) return {};
-  if (/[^!-~]/.test(token ?? "")) throw new Error("token: not for a header");
+  if (/[^!-~]/.test(/** @type {string} */ (token))) throw new Error("token: not for a header");
   return { "content-type": "application/json", connection: "close", ...(token && { authorization: `Bearer ${token}` }) };
 }
 

@@ -26,7 +26,9 @@ class Mean:
       who reported are a random sample: from noise and sampling, valid even if each person reported in as many periods
       as possible (``Repeats``);
     - ``shared``: the part of ``standard_error``² that stays if the same people report again, or an upper bound of it:
-      the part from sampling and from permanent draws.
+      the part from sampling and from permanent draws;
+    - ``widest``: ``reports`` times the variance of the estimate for the answers with the largest noise; ``thinning`` is
+      the design effect of repeated reports.
 
     Intervals are at ``confidence`` and in [0, 1]. The noise interval is normal, and NaN for ``few`` reports. The
     population interval is Student's. For few reports it is at least as wide as for answers at the ends of the range,
@@ -43,6 +45,7 @@ class Mean:
     low: float
     high: float
     shared: float
+    widest: Law
 
     @property
     def few(self) -> bool:
@@ -70,18 +73,18 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
     total, repeats = tally.total, tally.repeats.effect
     noise, variance = noise + (repeats - 1) * permanent, variance + (repeats - 1) * shared
     parts = (noise / total, variance / total, repeats * shared / total)
-    made = with_intervals(scores.mean, parts, total, confidence, total / repeats)
-    if law.worst_variance * total >= LEAST_NOISE * repeats:
-        return made
-    return of_few(made, Law(law.worst_variance + (repeats - 1) * permanent, 0.0, repeats), total)
+    widest = Law(law.worst_variance + (repeats - 1) * permanent, 0.0, repeats)
+    made = with_intervals(scores.mean, parts, total, confidence, widest, total)
+    return made if law.worst_variance * total >= LEAST_NOISE * repeats else of_few(made, total)
 
 
-def of_few(mean: Mean, widest: Law, trials: float) -> Mean:
+def of_few(mean: Mean, trials: float) -> Mean:
     """Return a mean of few reports: no noise interval, and a population interval as for answers at the ends.
 
-    No answers with mean μ have a larger variance than these, μ (1-μ). ``widest`` is their law, of ``trials`` reports.
+    No answers with mean μ have a larger variance than these, μ (1-μ). ``mean.widest`` is their law, of ``trials``
+    reports.
     """
-    low, high = score_interval(widest, np.array([mean.estimate]), np.array([trials]), 1 - mean.confidence)
+    low, high = score_interval(mean.widest, np.array([mean.estimate]), np.array([trials]), 1 - mean.confidence)
     return replace(
         mean,
         noise_low=math.nan,
@@ -96,41 +99,52 @@ def combined(means: Sequence[Mean], confidence: float = 0.95, covariance: Floats
 
     They are independent or, with people in common, have that ``covariance``, of which the diagonal is 0.
 
-    Variances are hardly correlated with means, so the bias is a small fraction of the error. Estimates without reports
-    are left out. Raises ParameterError if no interval has that confidence.
+    The variances for the weights are of the largest noise, and of the variance of answers that all have in common:
+    estimated separately they would be least, and the weights largest, for few reports that happen to agree. Estimates
+    without reports are left out. Raises ParameterError if no interval has that confidence.
     """
     require_confidence(confidence)
     known = [mean for mean in means if mean.reports]
     if not known:
         return _unknown(confidence)
-    weights = np.array([mean.standard_error**-2 for mean in known])
+    each = np.array([mean.reports for mean in known])
+    constant, effect = np.array([(mean.widest.constant, mean.widest.thinning) for mean in known]).T
+    answers = min(1 / 4, float(each**2 @ ([mean.shared for mean in known] / effect)) / each.sum())
+    weights = each / (constant + effect * answers)
     weights /= weights.sum()
-    reports = sum(mean.reports for mean in known)
     parts = np.array([(mean.noise_error**2, mean.standard_error**2, mean.shared) for mean in known])
-    noise, variance, shared = (weights**2 @ parts * reports).tolist()
+    noise, variance, shared = (weights**2 @ parts).tolist()
     if covariance is not None:
-        variance += float(weights @ covariance @ weights) * reports
-    estimate = float(weights @ [mean.estimate for mean in known])
-    made = with_intervals(
-        estimate, (noise / reports, variance / reports, shared / reports), reports, confidence, reports
-    )
-    return of_few(made, Law(noise, 0.0, 1.0), reports) if all(mean.few for mean in known) else made
+        variance += float(weights @ covariance @ weights)
+    estimate, reports = float(weights @ [mean.estimate for mean in known]), int(each.sum())
+    scaled = weights**2 / each * reports
+    widest = Law(float(scaled @ constant), 0.0, float(scaled @ effect))
+    made = with_intervals(estimate, (noise, variance, shared), reports, confidence, widest, reports)
+    return of_few(made, reports) if all(mean.few for mean in known) else made
 
 
 def with_intervals(
-    estimate: float, variances: tuple[float, float, float], reports: int, confidence: float, people: float
+    estimate: float,
+    variances: tuple[float, float, float],
+    reports: int,
+    confidence: float,
+    widest: Law,
+    trials: float,
 ) -> Mean:
-    """Return a mean, given its variances from the noise and in all, the shared part, and the number of ``people``."""
+    """Return a mean, given its variances from the noise and in all, and the shared part.
+
+    ``widest`` is the law of the answers with the largest noise, of ``trials`` reports.
+    """
     noise, variance, shared = variances
     errors = [math.sqrt(noise), math.sqrt(variance)]
-    wider = np.array([errors[0], errors[1] * float(student(confidence, people))])
+    wider = np.array([errors[0], errors[1] * float(student(confidence, trials / float(widest.thinning)))])
     low, high = (ends.tolist() for ends in normal_interval(np.array([estimate]), wider, confidence))
-    return Mean(reports, confidence, estimate, errors[0], low[0], high[0], errors[1], low[1], high[1], shared)
+    return Mean(reports, confidence, estimate, errors[0], low[0], high[0], errors[1], low[1], high[1], shared, widest)
 
 
 def _unknown(confidence: float) -> Mean:
     nan = math.nan
-    return Mean(0, confidence, nan, nan, 0.0, 1.0, nan, 0.0, 1.0, nan)
+    return Mean(0, confidence, nan, nan, 0.0, 1.0, nan, 0.0, 1.0, nan, Law(nan, 0.0, nan))
 
 
 def student(confidence: float, people: Counts | float) -> Floats:

@@ -13,6 +13,7 @@ import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep
+from dither_server.estimation.intervals.score import Law
 from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.tabulated import law_of
@@ -46,7 +47,7 @@ from .number_surveys import (
 )
 
 NUMBERS = Numbers()
-MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016)
+MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016, Law(0.1, 0.0, 1.0))
 
 
 def surveyed(number: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
