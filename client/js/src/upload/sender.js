@@ -91,9 +91,9 @@ export class Sender {
       return totals.dropped === dropped && outbox.every(({ local }) => local);
     };
     let timer;
-    const ended = new Promise((resolve) => (timer = setTimeout(() => resolve(false), Math.min(timeout, LONGEST_WAIT))));
+    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))));
     try {
-      return await Promise.race([work(), ended]);
+      return !!(await Promise.race([work(), ended])); // if the time is over, there is no answer
     } finally {
       clearTimeout(timer);
     }
