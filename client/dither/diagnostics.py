@@ -53,8 +53,8 @@ class Diagnostics:
         """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
 
         A mistake is raised if ``strict``; what a signal handler of the host has raised always is, because it is not
-        ours to swallow. Everything else is counted and logged. At the interpreter's shutdown, when the names of all modules may be None,
-        nothing is logged or raised.
+        ours to swallow. Everything else is counted and logged. At the interpreter's shutdown, when the names of all
+        modules may be None, nothing is logged or raised.
         """
         wrong = isinstance(error, self._MISTAKE)
         if (wrong and self._strict) or self._is_of_signal_handler(error):

@@ -110,7 +110,7 @@ ROOMS: dict[str, Room] = {
         (f"{_SERVER}/estimation/estimate.py",),
         _tests(
             *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_score"),
-            *("strings/test_lookup", "repeats", "decoders/test_rappor"),
+            *("strings/test_lookup", "repeats", "sets", "decoders/test_rappor"),
         ),
     ),
     "numbers": Room(

@@ -20,8 +20,8 @@ _SOURCES = ("shared", "client", "server", "simulations")
 _CAUGHT = {0: "survived", 1: "killed", 2: "killed", 4: "killed"}
 """By pytest's exit code: a test or a conftest that cannot be imported is an interruption or an error of use."""
 
-_FROZEN = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""Compiled files are kept."""
+_FROZEN = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Compiled files are kept, and each run has a core."""
 
 
 class Copy:

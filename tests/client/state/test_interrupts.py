@@ -132,7 +132,7 @@ def test_exception_of_an_enumeration_is_not_taken_for_that_of_a_handler(make: Ma
     """The default of a signal is itself a member of one, whose class is called like a handler."""
 
     def calendar() -> date:
-        return date.today() if signal.Signals(10**6) else date.min
+        return date.max if signal.Signals(10**6) else date.min
 
     client = make(folder, today=calendar, strict=False)
     client.record("mobile", True)

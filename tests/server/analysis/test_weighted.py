@@ -75,7 +75,9 @@ def test_shares_of_one_stratum_are_the_raw_ones(mechanism: Mechanism, days: int)
     if not mechanism.collision_variance:  # of which a weighted interval leaves out the skewness
         trials = support(mechanism, tally, LABELS).trials
         ends = share_interval(mechanism, raw.frequency, trials, 0.1, repeats=days, sampled=True)
-        near = 1e-9 if mechanism.coverage == 1 else 1e-4  # of as many reports of each value as are expected
+        near = 1e-9
+        if mechanism.coverage < 1:  # of as many reports of each value as are expected; and for few people one is exact
+            near = 1e-4 if days == 1 else 6e-3
         assert np.abs(np.array([found["weighted_low"], found["weighted_high"]]) - ends).max() < near
 
 

@@ -6,11 +6,13 @@ Each test is wrong with a probability below 1e-6 over the choice of its seed.
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from dither_server.estimation.decoders.set_decoders import _both
 from dither_server.estimation.decoders.support import decoder_of
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.sets import SetEstimate, estimate_sets
@@ -253,3 +255,16 @@ def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() ->
     near = (estimates.pairs.given - estimates.pairs.value) % 8 % 6 == 1  # 1 or 7 places apart
     assert spreads[near].mean() < 0.95
     assert spreads[~near].mean() < 0.85
+
+
+def test_two_cells_of_a_list_have_the_law_of_its_subsets() -> None:
+    """By enumeration: a subset that contains one of the set's marks, here 0 and 1, is e^ε times as likely as another."""
+    mechanism = PrivSet.calibrate(12, 0.5, at_most=2)
+    assert mechanism.subset == 3
+    lists = [set(cells) for cells in combinations(range(mechanism.cells), 3)]
+    likely = [mechanism.ratio if listed & {0, 1} else Fraction(1) for listed in lists]
+    expected = [
+        sum(weight for listed, weight in zip(lists, likely, strict=True) if listed >= pair) / sum(likely)
+        for pair in ({0, 5}, {5, 6})
+    ]
+    assert _both(mechanism) == pytest.approx([float(chance) for chance in expected])

@@ -203,10 +203,10 @@ def test_shares_within_an_answer_that_few_have_are_unknown() -> None:
         sure.append(chance - lowest > stats.norm.isf(0.0125) * (chance * (1 - chance) / 10_000) ** 0.5)
     assert known == sure, "each of two answers must exceed its errors with 97.5%"
     assert 0 < sum(known) < 100
-    for people, known in ((500, False), (1_000, True)):  # 30 reports of each are no more people
+    for people, is_known in ((500, False), (1_000, True)):  # 30 reports of each are no more people
         reports = drawn(mechanism, 30 * people, rng, np.array([0.5, 0.0, 0.5, 0.0]))
         again = replace(reports, repeats=Repeats((people,) * 30))
-        assert np.isfinite(crossed(mechanism, again, (2, 2), 0.95).within[0].ratio).any() == known
+        assert np.isfinite(crossed(mechanism, again, (2, 2), 0.95).within[0].ratio).any() == is_known
 
 
 @pytest.mark.parametrize(("permanent", "days"), [(None, 1), (None, 3), (3.0, 3)])

@@ -144,6 +144,7 @@ def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> No
         (lambda: RandomizedResponse.calibrate(None, 1.0), "size: this mechanism needs a list"),
         (lambda: RandomizedResponse(size=2, truth=HALF), "truth: 0.5 reveals nothing"),
         (lambda: RandomizedResponse(size=2, truth=Fraction(1)), "truth: 1 leaves nothing to chance"),
+        (lambda: RandomizedResponse(size=2, truth=Fraction(0)), "truth: 0 leaves nothing to chance"),
         (lambda: RandomizedResponse(size=4, truth=Fraction(1, 5)), "truth: 0.2 reveals nothing about 4"),
         (lambda: RandomizedResponse.calibrate(2, -1.0), "epsilon: -1.0 is not positive"),
         (lambda: SymmetricUnary.calibrate(2, 26.0), "epsilon: 26.0 is above 25"),

@@ -158,6 +158,9 @@ def test_a_report_in_words() -> None:
     ):
         says = window.question.reading(window.mechanism, Report(cohort, bytes([pattern])))
         assert says == f"it reports only on {spoken}, and names {named}; {often}"
+    wide = metric("window = 10", f"{list('abcdefghijkl')}")
+    says = wide.question.reading(wide.mechanism, Report(0, bytes(2)))
+    assert says.startswith("it reports only on a, b, c, d, e, f, g, h, i and j, and names no value; ")
     few = metric("at_most = 2")
     for cell, names in ((0, "a"), (7, "h"), (8, "no value"), (9, "no value")):
         assert few.question.reading(few.mechanism, Report(0, bytes([cell]))).startswith(f"it names {names}; a value of")

@@ -79,18 +79,21 @@ export class Sender {
    * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or expected to fail;
    * resolve to whether all of it has arrived. Rejects if the state cannot be read.
    * @param {number} timeout
-   * @param {Promise<unknown>} [ready] Resolves to nothing when what must be done first is done, within the same time.
+   * @param {Promise<unknown>} [ready] Resolves when what must be done first is done, within the same time.
    */
   async flush(timeout, ready) {
     const { state } = this.#options;
-    let timer;
-    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT), true)));
-    try {
-      if (await Promise.race([ready, ended])) return false;
+    const work = async () => {
+      await ready;
       const { dropped } = (await state.read()).totals;
-      await Promise.race([this.wake(new Set()), ended]);
+      await this.wake(new Set());
       const { outbox, totals } = await state.read();
       return totals.dropped === dropped && outbox.every(({ local }) => local);
+    };
+    let timer;
+    const ended = new Promise((resolve) => (timer = setTimeout(() => resolve(false), Math.min(timeout, LONGEST_WAIT))));
+    try {
+      return await Promise.race([work(), ended]);
     } finally {
       clearTimeout(timer);
     }
