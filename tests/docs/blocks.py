@@ -3,6 +3,7 @@
 Of a page of Markdown these comments, each alone on its lines above a block, mean something:
 
 - ``<!-- output -->``: this ``text`` is what the block before it prints;
+- ``<!-- output: why -->``: so it is, but its fractions are others each time;
 - ``<!-- not run: why -->``: only look whether the block can be parsed;
 - ``<!-- status: 1 -->``: the block ends with this exit status, and the page goes on;
 - ``<!-- stop -->``: the reader has stopped all servers by now (``stop: 8000``: the one of that port);
@@ -56,6 +57,8 @@ class Block:
     needs: tuple[str, ...] = ()
     """Programs without which the page ends above it."""
     is_output: bool = False
+    varies: str = ""
+    """Why the fractions of this output are others each time; "" if they are not."""
     output: "Block | None" = field(default=None)
     """What it prints."""
 
@@ -131,8 +134,8 @@ def _described(block: Block, above: str) -> Block:
 
 
 def _with(block: Block, word: str, value: str) -> Block:
-    if word == "output" and not value:
-        return replace(block, is_output=True)
+    if word == "output":
+        return replace(block, is_output=True, varies=value)
     if word == "not run" and value:
         return replace(block, not_run=value)
     if word == "status" and value.isdigit():

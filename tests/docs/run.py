@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -20,15 +21,24 @@ from forkserver import stubs
 
 from .blocks import Block, PageError, blocks_of, mistake_in
 from .pages import PAGES, ROOT
-from .script import DEFAULT_PORTS, free_ports, ports_of, script_of
+from .script import DEFAULT_PORTS, free_ports, ports_of, script_of, with_ports
 
 LIMIT = 900.0
 """Seconds that a page may take on a machine that does much else; it should take 20 on one at rest."""
 
 _SHOWN = 40
 _KEPT = ("LANG", "SSL_CERT_FILE", "SYSTEMROOT")
-_PART = re.compile(r"(?P<anything>…)|(?P<number>[-+−]?\d[\d,.]*(?:e[-+]?\d+)?)|(?P<space>\s+)|(?P<text>[^…\d\s]+|.)")
-_NUMBER = r"[-+−]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?"
+_NUMBER = r"[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d\d?(?!\w))?"
+_PART = re.compile(
+    rf"(?P<anything>…)|(?P<date>\d{{4}}-\d\d-\d\d)|(?P<number>{_NUMBER})|(?P<space>\s+)|(?P<text>[^…\d\s]+|.)"
+)
+_PATTERNS = {
+    "anything": r".*(?!(?<=\d)[.,]?\d|(?<=\d[.,])\d)",  # it ends within no number
+    "date": r"\d{4}-\d\d-\d\d",
+    "number": rf"({_NUMBER})(?!\d)",
+}
+_FACTOR = Decimal("1.25")
+"""Half widths of intervals are within this factor of each other where all other fractions vary."""
 
 
 class Run(NamedTuple):
@@ -76,7 +86,8 @@ def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     script = run / "page.sh"
     with free_ports(ports_of(texts) | DEFAULT_PORTS) as free, (run / "shell.out").open("wb") as stream:
         script.write_text(script_of(blocks, run, free), encoding="utf-8")
-        return _problems(blocks, run, _came_of(script, work, _environment(folder), stream, limit))
+        what = _came_of(script, work, _environment(folder), stream, limit)
+        return _problems(blocks, run, what, free)
 
 
 def _came_of(script: Path, work: Path, environment: Mapping[str, str], stream: BinaryIO, limit: float) -> str:
@@ -94,9 +105,9 @@ def _came_of(script: Path, work: Path, environment: Mapping[str, str], stream: B
                 os.killpg(shell.pid, signal.SIGKILL)
 
 
-def _problems(blocks: Sequence[Block], run: Path, what: str) -> list[str]:
+def _problems(blocks: Sequence[Block], run: Path, what: str, free: Mapping[str, str]) -> list[str]:
     at = _text(run / "at").strip()
-    problems = [problem for number, block in enumerate(blocks) if (problem := _misprint(block, number, at, run))]
+    problems = [problem for number, block in enumerate(blocks) if (problem := _misprint(block, number, at, run, free))]
     if at == "end":
         problems.append(f"at the end: {what}\n{_text(run / 'end.out')}")
     elif at != "ended":
@@ -106,11 +117,11 @@ def _problems(blocks: Sequence[Block], run: Path, what: str) -> list[str]:
     return problems
 
 
-def _misprint(block: Block, number: int, at: str, run: Path) -> str:
+def _misprint(block: Block, number: int, at: str, run: Path, free: Mapping[str, str]) -> str:
     if block.output is None or at == str(number) or not (run / f"{number}.out").exists():
         return ""
     printed = _text(run / f"{number}.out")
-    line = missing_line(block.output.text, printed)
+    line = missing_line(with_ports(block.output.text, free), printed, bool(block.output.varies))
     return line and f"line {block.output.line} (output): no such line: {line}\nPrinted was:\n{_last_lines(printed)}"
 
 
@@ -139,30 +150,44 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **kept, **environment}
 
 
-def missing_line(expected: str, printed: str) -> str:
+def missing_line(expected: str, printed: str, varies: bool = False) -> str:
     """Return the first line of ``expected`` that ``printed`` lacks, below those before it; "" if all are there.
 
-    Any number stands for a number, any white space for white space, and … for anything; lines may come between.
+    Any date stands for a date, any white space for white space, and … for anything; lines may come between. Fractions
+    agree to one in the last digit that is shown. If they vary, any will do, but half widths of intervals (in a column
+    headed ±, or behind a ±) agree within a factor. Whole numbers are equal.
     """
     lines = iter(printed.splitlines())
+    column = -1
     for wanted in filter(str.strip, expected.splitlines()):
-        pattern = re.compile(_pattern(wanted.strip()))
-        if wanted.strip() != "…" and not any(pattern.fullmatch(line.strip()) for line in lines):
+        if "±" in wanted and not re.search(r"\d", wanted):
+            column = wanted.index("±") + 1
+        if wanted.strip() != "…" and not any(_agree(wanted.rstrip(), line, varies, column) for line in lines):
             return wanted.strip()
     return ""
 
 
-def _pattern(line: str) -> str:
-    patterns = {"anything": ".*", "number": _NUMBER, "space": r"\s*" if "…" in line else r"\s+"}
-    found = (
-        # A number at the end of a sentence keeps its full stop.
-        patterns[part.lastgroup]
-        + (re.escape(part[0][-1]) if part.lastgroup == "number" and part[0][-1] in ",." else "")
-        if part.lastgroup in patterns
-        else re.escape(part[0])
-        for part in _PART.finditer(line)
+def _agree(wanted: str, line: str, varies: bool, column: int) -> bool:
+    parts = [part for part in _PART.finditer(wanted) if part.start() or part.lastgroup != "space"]
+    patterns = {**_PATTERNS, "space": r"\s*" if "…" in wanted else r"\s+"}
+    match = re.fullmatch(
+        "".join(patterns.get(part.lastgroup or "") or re.escape(part[0]) for part in parts), line.strip()
     )
-    return "".join(found)
+    numbers = [part for part in parts if part.lastgroup == "number"]
+    return match is not None and all(
+        _near(part[0], number, varies, part.end() == column or wanted[: part.start()].endswith("± "))
+        for part, number in zip(numbers, match.groups(), strict=True)
+    )
+
+
+def _near(wanted: str, number: str, varies: bool, is_half_width: bool) -> bool:
+    """Return whether a number that is printed agrees with the one that a page shows."""
+    if not re.search("[.e]", wanted + number):
+        return wanted == number
+    one, other = (Decimal(text.replace(",", "").replace("−", "-")) for text in (wanted, number))
+    if varies:
+        return not is_half_width or max(one, other) <= _FACTOR * min(one, other)
+    return abs(one - other) <= Decimal((0, (1,), int(one.as_tuple().exponent)))
 
 
 def not_run() -> list[str]:

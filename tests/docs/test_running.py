@@ -12,6 +12,8 @@ from docs.run import Run, missing_line, run_page
 _PRINTED = """\
 theme: 1,204 reports of 2026-11-21
 dark     41.2%   (38.0 to 44.5)
+value  share %     ±
+dark      7.10  4.05
 done.
 """
 
@@ -19,18 +21,44 @@ done.
 @pytest.mark.parametrize(
     ("expected", "line"),
     [
-        ("theme: 998 reports of 2026-1-2\n\ndark 7% (1 to 2)\ndone.", ""),
-        ("theme: … of …\n…\ndone.", ""),
+        ("theme: 1,204 reports of 2027-02-01\n\ndark 41.3% (37.9 to 44.5)\ndone.", ""),
+        ("theme: 1,205 reports of …", "theme: 1,205 reports of …"),
+        ("dark 41.0% (38.0 to 44.5)", "dark 41.0% (38.0 to 44.5)"),
+        ("theme: … of …\n…(… to 44.5)\n…\ndone.", ""),
         ("done.\ndark 41.2% (38.0 to 44.5)", "dark 41.2% (38.0 to 44.5)"),
         ("dark 41.2%", "dark 41.2%"),
         ("dark x% (38.0 to 44.5)", "dark x% (38.0 to 44.5)"),
         ("done", "done"),
         ("done.\ndone.", "done."),
     ],
-    ids=["numbers", "anything", "order", "whole lines", "a word for a number", "full stop", "twice"],
+    ids=[
+        "last digit",
+        "whole number",
+        "fraction",
+        "anything",
+        "order",
+        "whole lines",
+        "a word for a number",
+        "full stop",
+        "twice",
+    ],
 )
 def test_missing_line_of_an_expected_output_is_named(expected: str, line: str) -> None:
     assert missing_line(expected, _PRINTED) == line
+
+
+@pytest.mark.parametrize(
+    ("expected", "lacks"),
+    [
+        ("theme: 1,204 reports of 2027-02-01\ndark 7.5% (0.1 to 99)", False),
+        ("theme: 1,203 reports of 2027-02-01", True),
+        ("value  share %     ±\ndark     99.10  3.30", False),
+        ("value  share %     ±\ndark     99.10  3.20", True),
+        ("dark     99.10  3.20", False),
+    ],
+)
+def test_of_numbers_that_vary_whole_ones_and_half_widths_are_compared(expected: str, lacks: bool) -> None:
+    assert bool(missing_line(expected, _PRINTED, varies=True)) == lacks
 
 
 def ran(folder: Path, text: str, limit: float = 60.0) -> Run:
@@ -51,7 +79,7 @@ def block(language: str, text: str, above: str = "") -> str:
         (block("python", "import warnings as w\nw.warn('old')"), r"line 2 \(python\): status 1\n(.*\n)*UserW"),
         (block("sh", "exit 0") + block("sh", "true"), r"line 2 \(sh\): status 0"),
         (block("sh", "false", "<!-- status: 2 -->"), r"line 2 \(sh\): status 1\nstatus 1 in place of 2"),
-        (block("sh", "echo dark 5") + block("text", "dark 7\nlight", "<!-- output -->"), r".*no such line: light\n"),
+        (block("sh", "echo dark 5") + block("text", "dark 5\nlight", "<!-- output -->"), r".*no such line: light\n"),
         (block("sh", "dither-server run --db nothing --port 8000"), r"line 2 \(sh\): status 1\n(.*\n)*this server has"),
         (block("sh", "python -m http.server 8000") + block("sh", "kill $!; wait $! || true"), "at the end: status 1"),
         (block("sh", "if true"), r"line 2 \(sh\): SyntaxError"),
