@@ -176,7 +176,7 @@ export class Sender {
     const { held, outbox, attempt } = data;
     const { fate, window } = ruleFor(result);
     const hold = held[batch];
-    if (!hold || !attempt) throw new Error("gone meanwhile");
+    if (!hold || !attempt) throw new Error("it is gone");
     attempt.result = result;
     if (result === UNREACHED) {
       hold.failures--;
