@@ -298,3 +298,9 @@ def test_subset_is_a_list_where_that_halves_the_report() -> None:
         for size, subset in ((16, 2), (16, 3), (17, 1), (17, 2))
     }
     assert [each for each, shape in shapes.items() if shape is Shape.LIST] == [(16, 2), (17, 1)]
+
+
+def test_truth_of_one_report_may_come_with_a_permanent_epsilon() -> None:
+    configured = RandomizedResponse.configure(4, {"truth": 0.5, "permanent_epsilon": 3.0})
+    assert configured.truth == HALF
+    assert configured.permanent_stage == RandomizedResponse.calibrate(4, 1.0, 3.0).permanent_stage is not None
