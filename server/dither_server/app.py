@@ -8,7 +8,7 @@ from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from dither_serving.logs import OnceAMinute
-from dither_serving.problems import MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Problem, http_answer
+from dither_serving.problems import BASIC, MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Problem, http_answer
 from dither_shared import ParameterError
 
 from .access.tokens import OPEN
@@ -115,4 +115,9 @@ def _as_preferred(answer: Answer) -> Response:
     status, headers, body = answer
     if request.accept_mimetypes.best_match([MEDIA_TYPE, "text/html"]) != "text/html":
         return Response(body, status, headers)
-    return Response(render_template("problem.html", problem=json.loads(body)), status, headers, mimetype="text/html")
+    page = Response(render_template("problem.html", problem=json.loads(body)), status, headers, mimetype="text/html")
+    if "WWW-Authenticate" in page.headers:
+        # Chromium knows only the first scheme of a header. Only a page makes it ask: otherwise any other site could, by
+        # a request to the API.
+        page.headers["WWW-Authenticate"] = BASIC
+    return page

@@ -71,6 +71,10 @@ class Kind(Enum):
         return f"urn:dither:problem:{self.slug}"
 
 
+BASIC = 'Basic realm="dither", charset="UTF-8"'
+"""The challenge for which a browser asks its user for a password."""
+
+
 class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
     """An error that is answered as a problem. ``retry_after`` is the number of seconds after which to retry."""
 
@@ -84,9 +88,7 @@ class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
         """Return the problem as status, headers and body."""
         status, headers, body = _answer(self.kind.urn, self.kind.title, self.kind.status, self.detail)
         if self.kind is Kind.UNAUTHORIZED:
-            # Two headers: Chromium takes one for a single challenge, of the scheme that is named first.
-            headers.append(("WWW-Authenticate", 'Bearer realm="dither"'))
-            headers.append(("WWW-Authenticate", 'Basic realm="dither", charset="UTF-8"'))
+            headers.append(("WWW-Authenticate", f'Bearer realm="dither", {BASIC}'))
         if self.retry_after is not None:
             headers.append(("Retry-After", str(self.retry_after)))
         return status, headers, body
