@@ -74,7 +74,7 @@ ROOMS: dict[str, Room] = {
             *_named(f"{_SERVER}/store", "definitions", "tallies", "tokens"),
         ),
         (
-            *_tests("server/store", "engine", "store", "removal", "closing", "definitions"),
+            *_tests("server/store", "engine", "store", "migrate", "removal", "closing", "definitions"),
             *_tests(
                 "server",
                 "cli/test_database_url",

@@ -130,7 +130,8 @@ def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confiden
         bottom, bottom_variance = ages.sums(place[start], before)
         covariance = 0.0 if week == start else ages.together(at, place[start], both)
         ratio = _ratio(top, bottom, top_variance, bottom_variance, covariance, z)
-        if not nearly_normal(metric.mechanism, min(int(ages.reports[each].sum()) for each in (later, before))):
+        reports = min(int(ages.reports[each].sum()) for each in (later, before))
+        if not nearly_normal(metric.mechanism, reports, 1.0):
             ratio = {name: end for name, end in ratio.items() if name not in {"noise_low", "noise_high"}}
         if week == start:  # numerator and denominator are the same number
             ratio = {name: 0.0 if name.endswith("error") else 1.0 for name in ratio}

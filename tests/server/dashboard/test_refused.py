@@ -16,9 +16,7 @@ def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -
     with collector(tmp_path, open=frozenset()) as closed:
         shut, bare = (closed.test_client().get("/", headers=headers) for headers in (browser, {}))
     assert (shut.status_code, shut.mimetype) == (401, "text/html")
-    assert shut.headers.getlist("WWW-Authenticate") == ['Basic realm="dither", charset="UTF-8"'], (
-        "or Chromium is mute"
-    )
+    assert shut.headers.getlist("WWW-Authenticate") == ['Basic realm="dither", charset="UTF-8"'], "or Chromium is mute"
     assert bare.headers["WWW-Authenticate"].startswith("Bearer "), "or any other site makes Chromium ask"
     assert "enter it as the password" in shut.text
     for path, status, said in (

@@ -13,8 +13,11 @@ from server.database import connected, execute, listening, url_of
 
 @pytest.mark.usefixtures("pg")
 def test_commits_are_synchronous_on_postgresql(postgresql_url: str) -> None:
-    with connected(postgresql_url) as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    url = sa.make_url(postgresql_url)
+    for default in ("on", "off"):
+        asked = url.update_query_dict({"options": f"-c synchronous_commit={default}"})
+        with connected(asked.render_as_string(hide_password=False)) as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 
 
 @pytest.mark.usefixtures("store")

@@ -304,3 +304,7 @@ def test_truth_of_one_report_may_come_with_a_permanent_epsilon() -> None:
     configured = RandomizedResponse.configure(4, {"truth": 0.5, "permanent_epsilon": 3.0})
     assert configured.truth == HALF
     assert configured.permanent_stage == RandomizedResponse.calibrate(4, 1.0, 3.0).permanent_stage is not None
+
+
+def test_truth_between_two_integers_is_rounded_toward_chance() -> None:
+    assert 0 < Fraction(2, 3) - LocalHashing(size=4, symbols=2, truth=Fraction(2, 3)).truth < Fraction(1, 2**60)

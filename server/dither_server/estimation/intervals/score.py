@@ -152,13 +152,13 @@ def people_interval(levels: tuple[Fraction, Fraction], frequency: Floats, people
     return exact_interval(_Levels(p, q), people * likely, people, alpha)
 
 
-def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends, repeats: float = 1.0) -> Ends:
+def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends, repeats: float) -> Ends:
     """Return the ends of noise intervals, NaN for supports that are not ``nearly_normal``."""
     normal, (low, high) = nearly_normal(mechanism, trials, repeats), ends
     return np.where(normal, low, np.nan), np.where(normal, high, np.nan)
 
 
-def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int, repeats: float = 1.0) -> Booleans:
+def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int, repeats: float) -> Booleans:
     """Return whether a support count is nearly normal, whatever the share.
 
     It is not if its variance from the noise is below ``LEAST_NOISE``, because it then has too few probable values. The

@@ -48,7 +48,7 @@ def test_a_count_is_nearly_normal_from_a_variance_of_ten() -> None:
     coins = OptimizedUnary.calibrate(4, 1.0)
     q = float(coins.q)
     enough = -(-10 // (q * (1 - q)))
-    assert nearly_normal(coins, np.array([enough - 1, enough])).tolist() == [False, True]
+    assert nearly_normal(coins, np.array([enough - 1, enough]), 1.0).tolist() == [False, True]
 
 
 @cache
