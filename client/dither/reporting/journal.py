@@ -340,6 +340,8 @@ class Journal:
         elif rewritten:
             self._compacted_to = self.cursor.position
             self.needs_compaction = records > _SLACK_RECORDS and records > 2 * sum(1 for _ in self._kept())
+        # On a later day the order of records would still tell that the last debit came with a new draw.
+        self.needs_compaction = self.needs_compaction or 0 < self._drawn < today
 
     def _start_over(self) -> None:
         """Prepare to read the journal from its start."""

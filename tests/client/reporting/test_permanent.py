@@ -114,6 +114,20 @@ def test_folder_stores_no_value_and_no_day_with_a_tag(make: Make, folder: Path, 
     assert masked != keys.of(metric).draw(metric.item("value 40"))
 
 
+def test_a_program_of_a_later_day_compacts_draws_though_it_reports_nothing(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    """Otherwise their place behind a debit would tell, until the next report, on which day the answer was new."""
+    metrics = question("rappor")
+    make(folder, metrics=metrics).record("asked", "firefox")
+    for days, is_due in ((0, False), (1, True)):
+        calendar.pass_days(days)
+        journal = parts_on(folder, today=calendar, metrics=metrics).journal
+        journal.refresh()
+        assert journal.needs_compaction == is_due
+        journal.close()
+
+
 def test_stored_draw_of_a_string_reveals_nothing_and_has_one_length(make: Make, folder: Path) -> None:
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
