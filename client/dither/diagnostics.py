@@ -42,9 +42,9 @@ class Diagnostics:
 
     def failed(self, place: str, error: BaseException) -> None:
         """Count an exception that was caught at ``place``."""
-        self.found(f"{place} failed: {described(error, self.folder)}")
+        self.trouble(f"{place} failed: {described(error, self.folder)}")
 
-    def found(self, kind: str, advice: str = "") -> None:
+    def trouble(self, kind: str, advice: str = "") -> None:
         """Count a problem of the device, not of the app's code; log it as ``warn`` does if it is the first."""
         if self._count(kind) == 1:
             self.warn(kind, advice)

@@ -74,7 +74,9 @@ class NameWatch:
         for name, day in _returns_in(self._notes()).items():
             if name in self._metrics and today - day <= _RECENT:
                 self._warned = True
-                self._diagnostics.found(f"{_HEAD}{self._app!r}: metrics.{name} alternates between two versions", ADVICE)
+                self._diagnostics.trouble(
+                    f"{_HEAD}{self._app!r}: metrics.{name} alternates between two versions", ADVICE
+                )
                 return
 
     def _notes(self) -> bytes:

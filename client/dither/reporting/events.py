@@ -181,7 +181,7 @@ class Events:
                 try:
                     made |= self._report(metric, kept, today)
                 except ValueError:  # nobody but dither writes a checksum, so somebody has edited the file
-                    self._diagnostics.found(_UNREADABLE)
+                    self._diagnostics.trouble(_UNREADABLE)
                     kept = None
             opened = kept if kept is not None and not ended else self._opened(metric, kept, today, is_open=is_open)
             if opened is not None:
@@ -204,7 +204,7 @@ class Events:
         """Report the answer of a period that has ended; return whether that was possible."""
         end = last_day(kept.begun, metric.period)
         if today - end > MAX_DAYS or kept.state == _LOST:
-            self._diagnostics.found("the events of an ended period were dropped: they were lost, or ended long ago")
+            self._diagnostics.trouble("the events of an ended period were dropped: they were lost, or ended long ago")
             return False
         if metric.of in _PRIVATE:
             account = self._journal.ledger.account(metric)
@@ -255,7 +255,7 @@ class Events:
                 triples = zip(words[::3], words[1::3], words[2::3], strict=True)
                 states = {version: _Kept(int(begun), state) for version, begun, state in triples}
         if not states:
-            self._diagnostics.found(_UNREADABLE)
+            self._diagnostics.trouble(_UNREADABLE)
             return {metric.version: _Kept(first_day(today, metric.period), _LOST) for metric in self._formed.values()}
         return {
             version: kept
