@@ -59,7 +59,7 @@ class RelayConfig(ServerSettings):
             )
         if self.grace + self.max_age >= self.horizon:
             late = f"{self.grace} and max_age {self.max_age} are together not below horizon, {self.horizon}"
-            raise ParameterError("grace", f"{late}: a collector takes no batch of a period that ended so long ago")
+            raise ParameterError("grace", f"{late}: a collector takes no batch of a period that ended horizon days ago")
         if not _TOKEN.fullmatch(self.token):  # otherwise no request could be sent; the token itself is not shown
             raise ParameterError("token", "has spaces, line ends or characters beyond ASCII, which no token has")
         if self.body_limit < _LEAST_BODY:

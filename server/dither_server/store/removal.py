@@ -102,7 +102,7 @@ class Housekeeper:
     """
 
     def __init__(
-        self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date], horizon: int = 45
+        self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date], horizon: int
     ) -> None:
         self._retention = retention
         self._horizon = timedelta(days=horizon)

@@ -126,7 +126,7 @@ def test_counts_of_every_width_are_kept(store: Store) -> None:
 
 def look(folder: Path) -> None:
     """Do what a collector does once a day."""
-    Housekeeper(Retention(), lambda: Store(url_of(folder), create=False), lambda: TODAY).look()
+    Housekeeper(Retention(), lambda: Store(url_of(folder), create=False), lambda: TODAY, 45).look()
 
 
 def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> None:

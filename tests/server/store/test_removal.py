@@ -163,7 +163,7 @@ def test_estimates_written_after_their_day_was_purged_go_at_the_next_refresh(fil
 
 def housekeeper(folder: Path, retention: str, today: list[date]) -> Housekeeper:
     url = url_of(folder)
-    return Housekeeper(Retention.read(retention, ""), lambda: Store(url, create=False), lambda: today[0])
+    return Housekeeper(Retention.read(retention, ""), lambda: Store(url, create=False), lambda: today[0], 45)
 
 
 def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -218,7 +218,7 @@ def test_retention_that_fails_is_tried_again(filled: Store, tmp_path: Path, capl
             raise StoreError("database: locked")
         return Store(url, create=False)
 
-    keeper = Housekeeper(Retention.read("3 days", ""), opened, lambda: TODAY)
+    keeper = Housekeeper(Retention.read("3 days", ""), opened, lambda: TODAY, 45)
     keeper.look()
     assert (filled.tally(THEME).total, "not removed or closed: database: locked" in caplog.text) == (30, True)
     keeper.look()
