@@ -272,11 +272,12 @@ class ClientCore:
             with importing():
                 from dither_shared.languages import Language  # noqa: PLC0415 - a program that only records needs none
 
-            try:
-                self._language = Language.of(self.setup.language)
-            except Exception as error:
-                self._language = Language()
-                self.diagnostics.caught("language", error)
+                try:
+                    self._language = Language.of(self.setup.language)
+                except Exception as error:
+                    self._language = Language()
+                    self.diagnostics.caught("language", error)
+                self._language.load()
         return self._language
 
     def status(self) -> Status:

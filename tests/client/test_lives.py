@@ -79,19 +79,24 @@ import os, signal, threading
 importing, forking, forked = (threading.Event() for _ in range(3))
 os.register_at_fork(before=forked.set)  # called after dither's own function, which waits for the import
 import dither
-class Slow:  # the import of what ``status`` needs goes on while the program forks
+class Slow:  # the import of a module goes on while the program forks
     def find_spec(self, name, *_):
-        if name == "dither.transparency.status":
+        if name == sys.argv[3]:
             importing.set()
             forking.wait(60)
             if forked.wait(0.3):
                 print("the fork did not wait")
-client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={})
+client = dither.Client(sys.argv[1], "https://127.0.0.1:9", "app", sys.argv[2], background=False, environ={}, spread=0)
+client.consent("on")
+client.record("first", True)
+def use():
+    client.status()
+    client.flush(5)
 os.register_at_fork(before=forking.set)  # called before it
 sys.meta_path.insert(0, Slow())
-thread = threading.Thread(target=client.status)
+thread = threading.Thread(target=use)
 thread.start()
-importing.wait(60)
+assert importing.wait(60)
 child = os.fork()
 if child == 0:
     signal.alarm(10)
@@ -103,9 +108,10 @@ print(os.waitpid(child, 0)[1])
 
 
 @needs_fork
-def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: Path) -> None:
+@pytest.mark.parametrize("module", ["dither.transparency.status", "dither_shared.languages.en", "ssl"])
+def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: Path, module: str) -> None:
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS_DURING_IMPORT
-    done = run(program, definitions, str(folder))
+    done = run(program, definitions, str(folder), module)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 

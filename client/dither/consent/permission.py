@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..forks import importing
 from ..state.files import read_foreign
 from ..state.journal_records import Accepted, ConsentChoice
 from .rules import LOST, UNASKED, automation_sign, checked_mode, covering, decide
@@ -197,7 +198,8 @@ class Policy:
 
 
 def _read(path: str, app: str) -> str | None:
-    import tomllib  # noqa: PLC0415 - most machines have no policy
+    with importing():
+        import tomllib  # noqa: PLC0415 - most machines have no policy
 
     try:
         document = tomllib.loads(read_foreign(path).decode("utf-8"))

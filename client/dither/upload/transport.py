@@ -92,6 +92,9 @@ class HttpTransport:
         with importing():
             from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
 
+            if self._endpoint.secure:
+                import ssl  # noqa: F401, PLC0415 - a child that is forked during its import could never upload
+
         stream = self._connect()
         try:
             kind = kind_of(body)

@@ -80,6 +80,11 @@ class Language:
             raise ParameterError("language", f"{len(missing)} texts are missing: {few}, …; {advice}")
         return cls(base or "en", own)
 
+    def load(self) -> None:
+        """Import the catalogues now: its own, and English, which ``again`` reads."""
+        for code in ("en", self.code):
+            _catalogue(code)
+
     @cached_property
     def texts(self) -> Mapping[str, str]:
         """All texts, by their identifiers."""
