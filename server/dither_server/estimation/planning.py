@@ -81,10 +81,10 @@ def users_for(margin: Callable[[Counts], Floats], aim: float) -> int | None:
     A margin falls with the number of users.
     """
     low, high = 0, 2
-    while high < MAX_USERS and margin(np.array([high])).item() > aim:
+    while margin(np.array([high])).item() > aim:
+        if high == MAX_USERS:
+            return None
         low, high = high, min(8 * high, MAX_USERS)
-    if high == MAX_USERS:
-        return None
     while high - low > 1:
         tried = np.unique(np.rint(np.geomspace(low + 1, high, _AT_ONCE)).astype(np.int64))
         lacking = np.flatnonzero(margin(tried[:-1]) > aim)
