@@ -133,7 +133,9 @@ def test_the_interval_of_a_difference_holds_for_few_people_of_whom_one_has_a_val
     """
     (first, second), likely = same_share(RARE, 0.05, (20, 200))
     rows = alike(RARE, first, second)["values"]
-    assert likely[[row["low"] <= 0 <= row["high"] for row in rows]].sum() > 0.95
+    assert 0.95 < likely[[row["low"] <= 0 <= row["high"] for row in rows]].sum() < 0.998
+    turned = alike(RARE, second, first)["values"]
+    assert [(-row["high"], -row["low"]) for row in turned] == [(row["low"], row["high"]) for row in rows]
 
 
 def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> None:
@@ -211,13 +213,15 @@ def test_same_people_on_both_sides_are_flagged_at_most_as_often_as_stated(perman
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
 
 
-def test_comparison_without_shared_values_is_refused_and_without_reports_is_empty() -> None:
+def test_comparison_without_shared_values_is_refused_and_of_few_reports_says_nothing() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(ParameterError, match="few and many share no values"):
         alike(ASKED["few"], surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
     nothing = answer(ASKED["few"], Tally.zero(ASKED["few"].mechanism))
     row = alike(ASKED["few"], nothing, surveyed(ASKED["few"], 10, rng))["values"][0]
     assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
+    few = answer(ASKED["few"], Tally(np.array([3]), np.array([[3, 0]])))
+    assert [(row["low"], row["high"]) for row in alike(ASKED["few"], few, few)["values"]] == [(-1, 1)] * 2
 
 
 def test_holm_p_values_match_the_definition() -> None:
