@@ -132,7 +132,7 @@ def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: fl
     if law.constant * tally.total < LEAST_NOISE * repeats:
         widest = law.plus(shared, repeats - 1)
         ends = score_interval(widest, np.array([value / size]), np.array([tally.total]), 1 - confidence)
-        low, high = min(low, size * float(ends[0][0])), max(high, size * float(ends[1][0]))
+        low, high = min(low, size * ends[0].item()), max(high, size * ends[1].item())
     low, high = (min(max(end, 0.0), float(most)) for end in (low, high))
     return MeanSize(value, error, low, high)
 

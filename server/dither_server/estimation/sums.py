@@ -162,7 +162,8 @@ def _within(
         unknown = np.full(len(group), np.nan)
         return Ratios(unknown, unknown, unknown)
     frequency, supporting, trials = debiased(mechanism, (), tally)
-    chance, out_of = supporting / np.maximum(trials, 1), np.maximum(trials, 1)
+    out_of = np.maximum(trials, 1)
+    chance = supporting / out_of
     alone = chance * (1 - chance) / (float(mechanism.p - mechanism.q) ** 2 * out_of)
     alone = alone + (tally.repeats.effect - 1) * shared_variance(mechanism, frequency, float(tally.total))
     columns, with_cells = sums

@@ -134,9 +134,11 @@ def test_covariances_of_bits_in_windows_are_those_of_their_law(days: int) -> Non
 
 
 def test_a_group_with_a_value_that_no_report_covers_is_unknown() -> None:
-    mechanism, reports = BitFlip.calibrate(CELLS, 9.0, 2), np.full(CELLS, 50)
+    mechanism, reports = BitFlip.calibrate(CELLS, 9.0, 2), np.full(CELLS, 100)
     reports[:2] = 0  # the windows of the second value
-    found, _ = sums_of(mechanism, Tally(reports, np.zeros((CELLS, 2), dtype=np.int64)), ROWS, 0.05)
+    crossing = crossed(mechanism, Tally(reports, np.tile(reports // 10, (2, 1)).T), SHAPE, 0.95)
+    found, within = crossing.marginals[0], crossing.within[0]
+    assert np.isnan(within.ratio[ROWS == 0]).all()
     assert np.isnan(found.frequency).tolist() == [True, False, False]
     assert (found.low[0], found.high[0]) == (0, 1)
 
