@@ -135,6 +135,24 @@ def test_means_are_weighed_by_their_precision() -> None:
     assert combined([]).high == 1
 
 
+@pytest.mark.parametrize(("variance", "answers"), [(0.04, 0.04), (1.0, 0.25)])
+def test_means_of_two_laws_are_weighed_as_if_answers_varied_alike_and_as_ends_at_most(
+    variance: float, answers: float
+) -> None:
+    one = mean_of(small_law(2, 2), expected_tally(small_law(2, 2), [0, 3]))
+    reports, noise, effect = np.array([10, 40]), np.array([0.5, 2.0]), np.array([1.0, 3.0])
+    first, second = (
+        replace(one, estimate=place, reports=n, shared=d * variance / n, widest=Law(constant, 0.0, d))
+        for place, (n, constant, d) in enumerate(zip(reports.tolist(), noise, effect, strict=True))
+    )
+    weights = reports / (noise + effect * answers)
+    weights /= weights.sum()
+    both = combined([first, second])
+    assert both.estimate == pytest.approx(weights[1])
+    law = (weights**2 @ (noise / reports), weights**2 @ (effect / reports))
+    assert (both.widest.constant, both.widest.thinning) == pytest.approx((50 * law[0], 50 * law[1]))
+
+
 def test_a_difference_of_quantiles_is_what_both_intervals_allow() -> None:
     assert quantile_difference((5, 4, 7), (9, 6, 10)) == (4, None, -1, 6)
     assert each_side(0.95) == pytest.approx(0.975)
