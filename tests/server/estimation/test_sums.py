@@ -123,7 +123,7 @@ def test_covariances_of_bits_in_windows_are_those_of_their_law(days: int) -> Non
     trials = np.diag(together)
     covariance = together / np.outer(trials, trials) * (joint - np.outer(single, single)) / (p - q) ** 2
     expected = [covariance[cell, ROWS[cell] == ROWS].sum() * days for cell in range(CELLS)]  # all is drawn once
-    assert with_group(mechanism, tally, ROWS) == pytest.approx(expected, rel=1e-6)
+    assert with_group(mechanism, tally, ROWS) == pytest.approx(expected, rel=1e-6, abs=0)
     found, _ = sums_of(mechanism, replace(tally, reports=reports // 10**5, counts=tally.counts // 10**5), ROWS, 0.05)
     share, total = found.frequency, reports.sum() / 10**5
     slope = days * ((1 + (1 - p - q) / (p - q)) * 12 / 5 - 1)  # of a report that speaks of each value in 5 of 12 cases
