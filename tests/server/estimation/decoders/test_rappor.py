@@ -281,6 +281,7 @@ def test_refit_of_one_candidate_agrees_with_message_passing() -> None:
         chosen = np.array([place])
         alone = refit(system, chosen, _residual_of(system, chosen, shared), shared.mean)
         assert abs(alone.frequency[0] - shared.frequency[place]) < 0.1 * shared.standard_error[place]
+    assert _residual_of(system, np.arange(390), shared) == pytest.approx(system.target), "there are no others"
 
 
 def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> None:

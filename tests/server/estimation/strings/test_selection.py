@@ -20,15 +20,16 @@ def noisy(marks: Buckets, shares: Floats, rng: np.random.Generator) -> Rows:
 
 
 def test_strings_that_share_buckets_with_frequent_ones_are_not_found() -> None:
+    """Until the first three are known, their collisions hide the fourth."""
     rng = np.random.default_rng(1)
     marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
     marks[0, 100:140] = marks[0, 0]  # forty that share a bucket with the most frequent one,
     marks[:, 200] = [marks[0, 0], marks[1, 1]]  # and one string all of whose buckets frequent strings fill
-    found, fit = selected(noisy(marks, np.array([0.3, 0.2, 0.1, 0.05]), rng), marks)
+    found, fit = selected(noisy(marks, np.array([0.3, 0.2, 0.1, 0.015]), rng), marks)
     assert set(range(4)) <= set(found.tolist())
     assert len(found) <= 5  # the chance of one false discovery is near 5%
     held = fit.read.frequency[np.isin(found, range(4))]
-    assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
+    assert np.abs(held - [0.3, 0.2, 0.1, 0.015]).max() < 6 * 0.003
 
 
 def test_false_discoveries_are_few_where_frequent_strings_are_not_listed() -> None:
