@@ -108,10 +108,11 @@ def test_shares_of_two_strata_have_the_variance_of_their_weighted_sum(mechanism:
 
 
 def test_a_value_that_no_report_covers_has_no_weighted_share() -> None:
-    tallies = [Tally(np.array([50, 50, 0]), np.array([[9], [9], [0]])) for _ in range(2)]
-    found = weighted_shares(BitFlip.calibrate(3, 2.0, 1), LABELS, weighted(tallies, [0.5, 0.5]), 0.05)
-    for column in found.values():
-        assert np.isnan(column).tolist() == [False, False, True]
+    for reports in (0, 1):
+        tallies = [Tally(np.array([50, 50 - number, number]), np.array([[9], [9], [0]])) for number in (0, reports)]
+        found = weighted_shares(BitFlip.calibrate(3, 2.0, 1), LABELS, weighted(tallies, [0.5, 0.5]), 0.05)
+        for column in found.values():
+            assert np.isnan(column).tolist() == [False, False, not reports]
 
 
 def test_the_interval_of_a_rare_value_has_the_skewness_of_the_weighted_sum() -> None:

@@ -8,6 +8,7 @@ from dither_server.estimation.strings.cells import Cells, Fitted
 from dither_server.estimation.strings.rows import Rows
 from dither_server.estimation.strings.selection import highest, selected, threshold
 from dither_server.tally.arrays import Floats
+from server.estimation.strings.sketched import noiseless
 
 BUCKETS, N = 1 << 12, 1_000_000
 
@@ -82,9 +83,18 @@ def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
         assert (some.buckets, some.concentration, some.total) == (rows.buckets, rows.concentration, rows.total)
         whole, part = selected(rows, marks), selected(some, theirs)
         assert part.found.tolist() == whole.found.tolist()
-        assert Cells(some, 1e-7).listed(theirs) == pytest.approx(Cells(rows, 1e-7).listed(marks))
+        for cells, buckets in ((Cells(some, 1e-7), theirs), (Cells(rows, 1e-7), marks)):
+            assert cells.listed(buckets) == pytest.approx(rows.listed(marks, 1e-7 * BUCKETS))
         for ours, its in zip(part.fit.with_each(theirs), whole.fit.with_each(marks), strict=True):
             assert np.allclose(ours, its, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def test_no_more_strings_are_tried_than_share_few_buckets() -> None:
+    """Of 24 in 128 buckets, 16 are; if all were, the fit would find hardly any."""
+    marks = np.random.default_rng(0).integers(0, 128, (2, 100)).astype(np.uint16)
+    found = selected(noiseless(marks[:, :24], [1 / 24] * 24, 128), marks).found
+    assert len(found) == 16
+    assert found.max() < 24
 
 
 def test_strings_that_leave_the_fit_may_return_but_do_not_come_and_go_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
