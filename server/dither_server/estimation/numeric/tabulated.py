@@ -168,9 +168,9 @@ class Tabulated:
         """
         unknown = np.full(self.points - 1, np.nan)
         rising, falling = self._dominating
-        tail, repeats = (1 - confidence) / 2, tally.repeats.effect
-        high = np.clip(rising.bounds(tally.counts[0], tail, repeats), 0, 1)
-        low = np.clip(1 - falling.bounds(tally.counts[0], tail, repeats)[::-1], 0, 1)
+        (counts,), tail, repeats = tally.counts, (1 - confidence) / 2, tally.repeats.effect
+        high = np.clip(rising.bounds(counts, tail, repeats), 0, 1)
+        low = np.clip(1 - falling.bounds(counts, tail, repeats)[::-1], 0, 1)
         return Cuts.between(unknown, unknown, unknown, np.minimum(low, high), np.maximum(low, high))
 
     @cached_property
