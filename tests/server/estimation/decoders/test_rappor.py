@@ -1,5 +1,8 @@
 """RAPPOR decoding: right on average, honest about error, aware of strings that are not listed; and of long lists."""
 
+import math
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +15,7 @@ from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import buckets_of, columns_of, marks_of
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
-from dither_shared.primitives.bloom import bloom_positions
+from dither_shared.primitives.bloom import bloom_digest, bloom_positions
 from dither_shared.primitives.buckets import bucket_digest, bucket_in
 
 MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=64, hashes=2, cohorts=8)
@@ -311,7 +314,10 @@ def test_many_strings_are_hashed_as_each_is(
     monkeypatch.setattr("dither_server.estimation.hashing._AT_ONCE", 100)
     monkeypatch.setattr("dither_server.estimation.hashing._CHUNK", 7)
     values = (*(f"value {number}" for number in (*range(50), 2686, 12_754)), "", "Zoë")
+    digest = Mock(wraps=bloom_digest)
+    monkeypatch.setattr("dither_server.estimation.hashing.bloom_digest", digest)
     marks = marks_of(values, cohorts, bits, hashes)
+    assert digest.call_count == len(values) * math.ceil(cohorts / 8), "a digest is for eight cohorts"
     for place, value in enumerate(values):
         for cohort in range(cohorts):
             assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
