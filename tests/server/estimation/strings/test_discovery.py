@@ -56,6 +56,7 @@ def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
         score = -special.ndtri(0.05 * len(discovery.items) / discovery.tried / 2)
         assert discovery.high - discovery.frequency == pytest.approx(score * discovery.standard_error, rel=0.05)
         assert discovery.confirming < discovery.reports == 300_000
+        assert 100 < discovery.size / len(discovery.items) < 300, "five numbers, and a short string"
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
         there = np.array([shares.get(item, 0.0) for item in discovery.items])
         missed += ((there < discovery.low) | (discovery.high < there)).tolist()
@@ -83,6 +84,9 @@ def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     assert {found.reports for found in few} == {40}
     assert max(len(found.items) for found in few) <= 1
     assert any(found.tried and not found.items for found in few)
+    tally = tally_of(SKETCH, zipf(WORDS, 1_000, rng), rng)
+    seen = np.arange(SKETCH.cohorts) // SKETCH.rows != 1  # all levels but the second
+    assert not discover(SKETCH, SPELLING, Tally(tally.reports * seen, tally.counts * seen[:, np.newaxis])).tried
 
 
 def test_string_that_everyone_holds_is_found_even_if_empty_or_the_mark() -> None:
