@@ -175,7 +175,7 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
     overall = reports @ frequency / reports.sum()
     shared = _shared(metric.mechanism, overall, errors, reports, repeats)
     # Under no change all steps have one variance per report: the mean is used, not each step's own random one.
-    left = np.maximum(reports**2 @ (errors**2 - shared), 0) / reports.sum()
+    left = reports**2 @ (errors**2 - shared) / reports.sum()
     variance = left / reports[:, np.newaxis] + shared
     middles = np.array([(span.since.toordinal() + span.until.toordinal()) / 2 for span in spans])
     weights = contrasts(middles, reports)
@@ -228,7 +228,8 @@ def contrasts(when: Floats, reports: Floats) -> Floats:
 def worst_variance(weights: Floats, variance: Floats, shared: Floats) -> Floats:
     """Return the largest variance of each contrast and value; shape (contrasts, values).
 
-    The estimates have this ``variance``, of which the part ``shared`` may be due to the same people.
+    The estimates have this ``variance``, of which the part ``shared`` may be due to the same people; it is at least
+    that part.
     """
     reach = np.sqrt(shared)
     together = (np.maximum(weights, 0) @ reach) ** 2 + (np.minimum(weights, 0) @ reach) ** 2

@@ -244,6 +244,7 @@ def test_the_worst_variance_is_that_of_a_crowd_that_comes_when_weights_are_posit
     assert worst_variance(weights, *columns) == pytest.approx(np.array([[expected]]))
     alone = worst_variance(weights, columns[0], 0 * columns[1])
     assert alone == pytest.approx(weights**2 @ columns[0])
+    assert worst_variance(weights, 0 * columns[0], columns[1]) == pytest.approx(np.array([[together_]]))
 
 
 def test_half_of_the_error_is_for_the_slope_and_half_for_all_steps() -> None:
