@@ -157,7 +157,7 @@ def refit(system: System, chosen: Indices, target: Floats, frequencies: Floats) 
     ``frequencies`` are those of all candidates, shape (V,); those of the others enter the weights.
     """
     if not len(chosen):
-        return Refit(chosen, np.zeros(0), np.zeros(0), 0.0)
+        return Refit(chosen, frequencies[chosen], frequencies[chosen], 0.0)
     everyone = frequencies.copy()
     everyone[chosen] = np.maximum(_fitted(system, chosen, target)[0], 0)
     system = system.reweighted(everyone)
