@@ -89,11 +89,16 @@ def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple
                 free.put(copy)
 
         rooms = sorted({mutant.room for mutant in mutants})
-        taken = pool.map(lambda room: borrowed(lambda copy: copy.try_unchanged(room)), rooms)
-        limits = {room: 60 + 4 * seconds for room, seconds in zip(rooms, taken, strict=True)}
-        print("seconds of the tests:", ", ".join(f"{room} {(limits[room] - 60) / 4:.0f}" for room in rooms), flush=True)
-        ended = pool.map(lambda mutant: borrowed(lambda copy: copy.fate(mutant, limits[mutant.room])), mutants)
-        yield from zip(mutants, ended, strict=True)
+        unchanged = dict(
+            zip(rooms, pool.map(lambda room: borrowed(lambda copy: copy.try_unchanged(room)), rooms), strict=True)
+        )
+        print("seconds of the tests:", ", ".join(f"{room} {unchanged[room][0]:.0f}" for room in rooms), flush=True)
+
+        def fate(mutant: Mutant) -> str:
+            seconds, covering = unchanged[mutant.room]
+            return borrowed(lambda copy: copy.fate(mutant, 60 + 4 * seconds, covering))
+
+        yield from zip(mutants, pool.map(fate, mutants), strict=True)
 
 
 def main() -> int:

@@ -14,8 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from dither_server.store import Store, Upload
 from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, rows_of, running
@@ -119,26 +117,17 @@ def fill(folder: Path, size: Size) -> str:
     wide = f'[metrics.wide]\ntype = "choice"\nvalues = [{values}]\nepsilon = 1.0\n'
     toml = f"{METRICS_TOML}\n{wide}\n[metrics.words]\n{sketch}\ncandidates = [{candidates}]\n"
     metrics = parse_metrics(toml)
-    random = np.random.default_rng(20261120)
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.register(metrics.values())
+        days = rows_of(metrics["wide"], 3_000, value="v1")
         for day in range(size.days):
-            _count(store, metrics["wide"], random, day)
-        _count(store, metrics["words"], random, 0)
+            _count(store, metrics["wide"], days, day)
+        _count(store, metrics["words"], rows_of(metrics["words"], 3_000, value="w1"), 0)
     return toml
 
 
-def _count(store: Store, metric: Metric, random: np.random.Generator, day: int, reports: int = 3_000) -> None:
-    mechanism = metric.mechanism
-    payloads = random.integers(0, 256, (reports, mechanism.row_bytes), dtype=np.uint8)
-    if mechanism.cohorts == 1:
-        payloads = random.integers(0, mechanism.cells, reports).astype(">u2").view(np.uint8)
-    else:
-        cohorts = random.integers(0, mechanism.cohorts, reports).astype(">u2").view(np.uint8)
-        payloads[:, : mechanism.row_format.cohort_bytes] = cohorts.reshape(reports, 2)[
-            :, 2 - mechanism.row_format.cohort_bytes :
-        ]
-    upload = Upload(secrets.token_bytes(16), metric, payloads.tobytes(), 0)
+def _count(store: Store, metric: Metric, rows: bytes, day: int) -> None:
+    upload = Upload(secrets.token_bytes(16), metric, rows, 0)
     store.commit([upload], TODAY - timedelta(days=day), b"s" * 16)
 
 
