@@ -262,9 +262,8 @@ def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
     def _connected(connection: Any, _record: object) -> None:
         # Devices delete what a commit acknowledges, so a power cut must not undo it, whatever the server's default.
         with connection.cursor() as cursor:
-            cursor.execute("SHOW synchronous_commit")
-            if cursor.fetchone()[0] == "off":
-                cursor.execute("SET synchronous_commit = on")
+            is_off = "current_setting('synchronous_commit') = 'off'"
+            cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {is_off}")
             if read_only:
                 cursor.execute("SET default_transaction_read_only = on")
         connection.commit()
