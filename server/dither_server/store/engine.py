@@ -183,7 +183,7 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
     """
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode=ro{still}"
-    return sqlite3.connect(uri, uri=True, timeout=lock_wait, check_same_thread=False)
+    return sqlite3.connect(uri, uri=True, timeout=lock_wait)
 
 
 def _require_ours(connection: Any, path: str | None, tables: Collection[str]) -> None:

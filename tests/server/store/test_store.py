@@ -63,6 +63,7 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert store.tally(THEME, since=TODAY + timedelta(days=5)).total == 0
     days = [(TODAY + timedelta(days=day), 2 * (day + 1)) for day in range(5)]
     assert store.reports_by_day(THEME) == dict(days)
+    assert store.days.by_version() == {THEME.version: (days[0][0], days[4][0])}
     history = store.history(THEME)
     assert history.slice(days[1][0], days[2][0]).reports == tuple(days[1:3])
     assert history.slice(days[3][0], None).reports == tuple(days[3:])
