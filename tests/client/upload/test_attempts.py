@@ -98,6 +98,7 @@ def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, rememb
     damaged = [remembered[:length] for length in range(0, len(remembered.rstrip()), 6)]
     damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
     damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"logged": {"a": "b"}}', b"[" * 100_000]
+    damaged += [b'{"at": -1, "result": "before all calendars"}']
     for data in damaged:
         (folder / "delivery").write_bytes(data)
         client = make(folder, mode=None)
