@@ -233,6 +233,7 @@ def test_no_exit_waits_for_an_hour_after_two_waits_in_vain() -> None:
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
+        first.conclude()  # nothing: this attempt is still under way
         assert not waits or first.may_wait(0.0)
         now[0] += 601
         second = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
