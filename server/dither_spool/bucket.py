@@ -80,7 +80,7 @@ def _mark(found: Booleans, keys: Keys, others: Keys) -> None:
 
     The smaller array is looked up in the larger, so neither large files nor many small ones cost much.
     """
-    begin, end = np.searchsorted(keys, others[:1])[0], np.searchsorted(keys, others[-1:], side="right")[0]
+    (begin,), (end,) = np.searchsorted(keys, others[:1]), np.searchsorted(keys, others[-1:], side="right")
     within = keys[begin:end]
     if len(within) < len(others):
         found[begin:end] |= others[np.searchsorted(others, within)] == within
@@ -120,7 +120,7 @@ def _distinct(records: Records) -> tuple[Records, Records]:
     of_several = records.take(several)
     content = np.stack([of_several.version, of_several.stratum, of_several.ranks()])
     order = np.lexsort((content[2], of_several.stratum, of_several.day, of_several.version, batch[several]))
-    begins = np.diff(batch[several][order], prepend=-1) > 0
+    begins = are_first(batch[several][order])
     first = order[begins][np.cumsum(begins) - 1]  # per record in this order: the record that counts for its id
     counts[several] = False
     counts[several[order[begins]]] = True

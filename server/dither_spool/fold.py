@@ -106,11 +106,8 @@ class Folding:
             left = [manifest for manifest, run in runs.items() if not (run and bucket in run.buckets)]
             tasks += self._tasks(heads, [name for manifest in left for name in manifest.segments], bucket)
         sums = FoldSums()
-        self.progress(BUCKETS - len(tasks))
-        for folded in self.spread(_fold, tasks):
+        for _, folded in self._folded(tasks):
             sums = sums.plus(folded.sums)
-            self.progress(1)
-            self.after(FoldStep.FOLDED)
         return FoldReport("", bool(begun), fresh.begun, len(segments), sums)
 
     def _listed(self, taken: Iterable[str]) -> Manifest:
@@ -155,10 +152,7 @@ class Folding:
         names = {version: name for name, version in self.store.definitions.registered()}
         tasks = [task for bucket in range(first, BUCKETS) for task in self._tasks(heads, manifest.segments, bucket)]
         today = number_of(manifest.begun.date())
-        self.progress(BUCKETS - len(tasks))
-        for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
-            self.progress(1)
-            self.after(FoldStep.FOLDED)
+        for task, folded in self._folded(tasks):
             tallies = {
                 (version.hex(), day_of(day), stratum): blocks
                 for (version, day, stratum), blocks in folded.tallies.items()
@@ -171,6 +165,14 @@ class Folding:
             self.after(FoldStep.ADDED)
             ids.add(self.blobs, task.bucket, manifest.run.hex(), folded.ids, today)
             self.after(FoldStep.REMEMBERED)
+
+    def _folded(self, tasks: "list[_Task]") -> "Iterator[tuple[_Task, FoldedBucket]]":
+        """Yield each task with its result; buckets without a task are done."""
+        self.progress(BUCKETS - len(tasks))
+        for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
+            self.progress(1)
+            self.after(FoldStep.FOLDED)
+            yield task, folded
 
     def _heads(self, segments: Iterable[str]) -> "_Heads":
         """Read the headers of some segments; raise SpoolError for a version that the database does not know."""

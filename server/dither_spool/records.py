@@ -56,16 +56,16 @@ def as_ids(keys: Keys) -> Ids:
     return np.ascontiguousarray(keys).view(np.uint8).reshape(-1, 16)
 
 
-def are_first(keys: Keys) -> Booleans:
-    """Return for each of the ascending keys whether it differs from the key before it."""
-    return np.concatenate([np.ones(1, dtype=bool), keys[1:] != keys[:-1]])[: len(keys)]
+def are_first(ascending: NDArray[Any]) -> Booleans:
+    """Return for each value whether it differs from the one before it."""
+    return np.concatenate([np.ones(1, dtype=bool), ascending[1:] != ascending[:-1]])[: len(ascending)]
 
 
 def grouped(values: NDArray[np.integer[Any]]) -> Iterator[tuple[int, Indices]]:
-    """Yield the distinct values, which are not negative, in order, each with its places in ascending order."""
+    """Yield the distinct values in order, each with its places in ascending order."""
     order = np.argsort(values, kind="stable")
-    ascending = values[order].astype(np.int64)
-    starts = np.flatnonzero(np.diff(ascending, prepend=-1))
+    ascending = values[order]
+    starts = np.flatnonzero(are_first(ascending))
     yield from zip(ascending[starts].tolist(), np.split(order, starts[1:]), strict=False)  # np.split(empty) has a part
 
 
@@ -156,8 +156,7 @@ class Records:
     def rows(self) -> bytes:
         """Return the rows of all records in order."""
         ends = np.cumsum(self.lengths)
-        total = int(ends[-1]) if len(self) else 0
-        cuts = np.unique(np.searchsorted(ends, np.arange(0, total, _CHUNK))).tolist()
+        cuts = np.unique(np.searchsorted(ends, np.arange(0, self.lengths.sum(), _CHUNK))).tolist()
         parts = []
         for first, last in pairwise([*cuts, len(self)]):
             begin = int(ends[first] - self.lengths[first])

@@ -105,22 +105,20 @@ _AHEAD = 2
 _PATIENCE = 10
 """Seconds to wait for a scheduler to answer."""
 
-_SILENCES = (10.0, 60.0)
-"""Seconds without a result before workers are counted, at first and from then on."""
+_SILENCE = 20.0
+"""Seconds without a result before workers are counted."""
 
 
 def _awaited(client: Any, future: Any, note: Callable[[], object]) -> Any:
     """Return the result of a future; call ``note`` each time that there is no worker to compute it."""
-    silence = _SILENCES[0]
     while True:
         try:
-            return future.result(timeout=silence)
+            return future.result(timeout=_SILENCE)
         except TimeoutError:
             if future.done():  # just now; otherwise it is the task's own error
                 return future.result()
             if not client.nthreads():
                 note()
-        silence = _SILENCES[1]
 
 
 def _work() -> None:

@@ -91,7 +91,7 @@ ROOMS: dict[str, Room] = {
     ),
     "spool": Room(
         _named("server/dither_spool", "records", "manifest", "ids", "bucket", "fold", "workers"),
-        _tests("spool", "records", "manifest", "ids", "bucket", "fold", "workers", "killed"),
+        _tests("spool", "records", "manifest", "ids", "bucket", "fold", "workers", "clocks", "killed"),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),

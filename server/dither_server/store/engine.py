@@ -183,7 +183,7 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
     """
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode=ro{still}"
-    return sqlite3.connect(uri, uri=True, timeout=lock_wait, check_same_thread=False)
+    return sqlite3.connect(uri, uri=True, timeout=lock_wait)
 
 
 def _require_ours(connection: Any, path: str | None, tables: Collection[str]) -> None:
@@ -262,9 +262,8 @@ def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
     def _connected(connection: Any, _record: object) -> None:
         # Devices delete what a commit acknowledges, so a power cut must not undo it, whatever the server's default.
         with connection.cursor() as cursor:
-            cursor.execute("SHOW synchronous_commit")
-            if cursor.fetchone()[0] == "off":
-                cursor.execute("SET synchronous_commit = on")
+            is_off = "current_setting('synchronous_commit') = 'off'"
+            cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {is_off}")
             if read_only:
                 cursor.execute("SET default_transaction_read_only = on")
         connection.commit()

@@ -102,8 +102,11 @@ def test_status_names_the_process_that_blocks_uploads(
     uploader_of(others[0], script).step()
     assert (client.status().held_up, caplog.messages) == ("", []), "the upload may have begun just now"
     long_ago(folder)
+    assert uploader_of(others[0], script).step() == 1
+    os.utime(folder / "delivery", (0, 0))
     for parts in others * 2:
         assert uploader_of(parts, script).step() == 1
+    assert (folder / "delivery").stat().st_mtime == 0, "a process that goes on waiting writes nothing"
     words = f"process {process.pid} has been sending since "
     for status in (client.status(), *(parts.status() for parts in others)):
         assert status.held_up.startswith(words)

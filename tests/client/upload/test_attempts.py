@@ -98,6 +98,7 @@ def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, rememb
     damaged = [remembered[:length] for length in range(0, len(remembered.rstrip()), 6)]
     damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
     damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"logged": {"a": "b"}}', b"[" * 100_000]
+    damaged += [b'{"at": -1, "result": "before all calendars"}']
     for data in damaged:
         (folder / "delivery").write_bytes(data)
         client = make(folder, mode=None)
@@ -232,6 +233,7 @@ def test_no_exit_waits_for_an_hour_after_two_waits_in_vain() -> None:
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
+        first.conclude()  # nothing: this attempt is still under way
         assert not waits or first.may_wait(0.0)
         now[0] += 601
         second = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])

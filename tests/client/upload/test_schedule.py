@@ -8,7 +8,7 @@ import dither
 from client.devices import Clock, Make, Script, parts_on, uploader_of
 from dither.settings import SPREAD
 from dither.state.journal_records import Queued
-from dither.upload.schedule import BUSY, REFUSED, UploadSchedule, hold_of, rule_for
+from dither.upload.schedule import BUSY, REFUSED, RetryWindow, UploadSchedule, hold_of, rule_for
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
@@ -87,13 +87,12 @@ def test_failed_report_leaves_uniformly_in_a_window_as_long_as_its_hold(spread: 
     assert moments == [hold, hold + window / 2, hold + window]
 
 
-def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
+@pytest.mark.parametrize(("window", "hours"), [(BUSY, [0.25, 0.5, 1, 2, 4, 6, 6]), (REFUSED, [4, 8, 16, 24, 24])])
+def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap(window: RetryWindow, hours: list[float]) -> None:
     departures = UploadSchedule(0.0, uniform=lambda: 1.0, clock=Clock())
-    waits = []
-    for number in range(7):
-        assert departures.put_off(ENTRIES[0], None, BUSY) == (number > 0)
-        waits.append(departures.next_due(ENTRIES[:1])[1])
-    assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
+    for number, expected in enumerate(hours):
+        assert departures.put_off(ENTRIES[0], None, window) == (number > 0)
+        assert departures.next_due(ENTRIES[:1])[1] == expected * 3600
 
 
 @pytest.mark.parametrize("name", ["spread", "exit_wait", "exit_every"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store, StoreError
+from dither_server.store.engine import message_of
 from dither_shared import ParameterError
 from server.collecting import SHARD, THEME, TODAY, upload
 from server.database import connected, url_of
@@ -106,6 +107,11 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no permission to enter its folder"):
         Store(f"sqlite:///{file}")
     tmp_path.chmod(0o700)
+
+
+def test_the_first_line_of_an_error_is_its_message() -> None:
+    errors = OSError("no answer\n\tIs the server running?"), MemoryError()
+    assert list(map(message_of, errors)) == ["database: no answer", "database: MemoryError"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no open file may be moved there")

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy
 
 from dither_server.store import Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload
+from dither_server.store.batch_ids import LEAST
 from dither_server.store.definitions import register
 from dither_server.store.engine import RacedError
 from dither_server.store.removal import removals
@@ -62,10 +63,14 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert store.tally(THEME, since=TODAY + timedelta(days=5)).total == 0
     days = [(TODAY + timedelta(days=day), 2 * (day + 1)) for day in range(5)]
     assert store.reports_by_day(THEME) == dict(days)
+    assert store.days.by_version() == {THEME.version: (days[0][0], days[4][0])}
     history = store.history(THEME)
     assert history.slice(days[1][0], days[2][0]).reports == tuple(days[1:3])
     assert history.slice(days[3][0], None).reports == tuple(days[3:])
     assert history.slice(None, days[0][0]).reports == tuple(days[:1])
+    assert history.slice(None, None).days == (days[0][0], days[4][0])
+    assert history.slice(None, TODAY + timedelta(days=9)).days == (days[0][0], TODAY + timedelta(days=9))
+    assert history.slice(ago(9), days[2][0]).days == (ago(9), days[2][0])
     assert store.reports_by_day(MOBILE) == {}
 
 
@@ -174,6 +179,13 @@ def test_rows_are_counted_in_the_stratum_of_their_batch_and_stay_there_when_the_
         assert store.reports_by_day(LAYOUT, (1, 5)) == {ago(1): 44, TODAY: 104}
 
 
+def test_last_day_with_reports_is_found_for_a_single_version(tmp_path: Path) -> None:
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register([THEME])
+        store.commit([upload()], ago(1), SHARD)
+        assert (store.days.last_before(TODAY), store.days.last_before(ago(1))) == (ago(1), None)
+
+
 def test_upload_that_names_no_stratum_is_in_the_only_one(store: Store) -> None:
     store.commit([Upload(bytes(16), THEME, rows_of(THEME, 3))], TODAY, SHARD)
     assert store.history(THEME).strata() == {0: 3}
@@ -265,6 +277,11 @@ def test_every_writing_transaction_begins_immediate(tmp_path: Path, monkeypatch:
         store.tokens.note_uses([token.digest], TODAY)
         store.tokens.rotate(token.digest, fresh, TODAY)
         assert [store.tokens.delete(fresh.digest) for _ in range(2)] == [True, False]
+        for day in range(LEAST + 1):
+            store.note_day(TODAY + timedelta(days=day))
+        assert store.forget(TODAY + timedelta(days=1))
+        row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
+        store.estimates.write(THEME.version, TODAY, (3, b"labels"), "shares", [row])
     reads = ("BEGIN", "SELECT", "WITH")
     written = [steps[0] for steps in begun if not all(step.startswith(reads) for step in steps)]
     assert (len(written) >= 12, set(written)) == (True, {"BEGIN IMMEDIATE"})
