@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dither_shared.errors import DitherError, ParameterError, did_you_mean
+from dither_shared.errors import DitherError, ParameterError
 from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
@@ -21,7 +21,7 @@ from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SealError
 from .reporting.journal import Journal
-from .reporting.recorder import Recorder
+from .reporting.recorder import Recorder, meant
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
@@ -406,5 +406,5 @@ class ClientCore:
         known = {name: metrics.get(name) for name in names}
         for name, metric in known.items():
             if metric is None:
-                raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, metrics)}")
+                raise ParameterError(f"metrics.{name}", f"not defined{meant(name, metrics)}")
         return [metric for metric in known.values() if metric is not None]

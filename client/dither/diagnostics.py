@@ -132,8 +132,6 @@ def _path(error: BaseException, folder: str | os.PathLike[str] | None) -> str:
     if not isinstance(error, OSError):
         return ""
     if isinstance(error.filename, str):
-        from pathlib import Path  # noqa: PLC0415 - seldom needed
-
-        path, state = Path(error.filename), Path(folder)
-        return str(path) if path == state or path in state.parents or state in path.parents else ""
+        path, state = (os.path.join(one, "") for one in (error.filename, os.fspath(folder)))
+        return error.filename if path.startswith(state) or state.startswith(path) else ""
     return os.fspath(folder) if error.errno in _OF_A_DISK else ""

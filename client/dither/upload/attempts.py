@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import time
 
+from dither_shared.errors import ParameterError
 from dither_shared.light import NamedTuple, new_rlock, suppress
 
 from ..forks import importing
 from ..state.state import StateError
 from .schedule import Postponed
-from .transport import without_secrets
+from .transport import Endpoint, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,20 +84,13 @@ class Attempts:
         self._state = state
         self._diagnostics = diagnostics
         self.endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
+        self.host = _host_of(self.endpoint)
+        """The name of the computer at the endpoint."""
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
         self._turn = new_rlock()
         """Held to read and rewrite the file, because the exit of the program does so beside the upload thread."""
-
-    @property
-    def host(self) -> str:
-        """The name of the computer at the endpoint."""
-        from urllib.parse import urlsplit  # noqa: PLC0415 - for a failure's words alone
-
-        with suppress(ValueError):  # a transport of the app's own may take something that is not a URL
-            return urlsplit(self.endpoint).hostname or "the collector"
-        return "the collector"
 
     def last(self) -> Attempt | None:
         """Return the last attempt of any run."""
@@ -244,6 +238,12 @@ class Attempts:
             self._unwritten = None
         except (OSError, StateError) as error:
             self._diagnostics.failed("remembering the uploads", error)
+
+
+def _host_of(endpoint: str) -> str:
+    with suppress(ParameterError):  # a transport of the app's own may take something that is not a URL
+        return Endpoint.parse(endpoint).host
+    return "the collector"
 
 
 def _read(data: dict[str, Any]) -> _Memory:
