@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from dither_shared.errors import DitherError, ParameterError
-from dither_shared.light import NamedTuple, suppress
+from dither_shared.light import NamedTuple, is_of_signal_handler, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
@@ -119,7 +119,7 @@ class ClientCore:
             self.attempts,
             self.setup.transport or Nowhere(),
             lambda: self.permission.consent().mode == "on",
-            lambda error: self.diagnostics.failed("upload", error),
+            lambda error: self.diagnostics.trouble(f"upload failed: {described(error, self.diagnostics.folder)}"),
             UploadSchedule(self.setup.spread),
             exit_wait=self.setup.exit_wait,
             exit_every=self.setup.exit_every,
@@ -275,8 +275,8 @@ class ClientCore:
                 try:
                     self._language = Language.of(self.setup.language)
                 except Exception as error:
-                    self._language = Language()
                     self.diagnostics.caught("language", error)
+                    self._language = Language()
                 self._language.load()
         return self._language
 
@@ -382,7 +382,9 @@ class ClientCore:
         return True
 
     def disable(self, error: Exception) -> None:
-        """Disable the client, because it could not be made; raise a mistake of the app's developer if ``strict``."""
+        """Disable the client, because it could not be made; raise what ``Diagnostics.caught`` raises."""
+        if is_of_signal_handler(error):
+            raise error
         mistake = isinstance(error, ParameterError)
         reason = str(error) if mistake else f"start failed: {described(error, self.diagnostics.folder)}"
         self.stopped.disable(reason)

@@ -13,6 +13,30 @@ from __future__ import annotations
 import _thread
 import sys
 
+
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Return whether a signal handler of the host has raised an exception, such as a timeout.
+
+    It may come at any step, and looks like a failure of that step; but it is not ours to swallow.
+    """
+    try:
+        if "signal" not in sys.modules:  # nobody has set a handler
+            return False
+        signal, trace = (
+            sys.modules["_signal"],
+            error.__traceback__,
+        )  # without slow members of enumerations
+        handlers = [one for one in map(signal.getsignal, signal.valid_signals()) if callable(one)]
+        codes = [getattr(one, "__code__", None) for one in (*handlers, *(type(one).__call__ for one in handlers))]
+        while trace is not None:
+            if trace.tb_frame.f_code in codes:
+                return True
+            trace = trace.tb_next
+    except Exception:  # noqa: S110 - the interpreter shuts down
+        pass
+    return False
+
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import OrderedDict as OrderedDict  # noqa: PLC0414 - it is handed on
@@ -83,9 +107,10 @@ else:
     MappingProxyType = type(type.__dict__)
 
     class suppress:  # noqa: N801 - as it is called
-        """Suppresses exceptions of some classes."""
+        """Suppresses exceptions of some classes, but none that a signal handler of the host has raised."""
 
         __slots__ = ("_kinds",)
+        _spared = staticmethod(is_of_signal_handler)  # kept here: at shutdown the names of this module may be None
 
         def __init__(self, *kinds):
             self._kinds = kinds
@@ -93,8 +118,8 @@ else:
         def __enter__(self):
             pass
 
-        def __exit__(self, kind, *_):
-            return kind is not None and issubclass(kind, self._kinds)
+        def __exit__(self, kind, error, _):
+            return kind is not None and issubclass(kind, self._kinds) and not self._spared(error)
 
     class _Entered:
         """A context manager made from a generator that yields once."""

@@ -12,7 +12,7 @@ key for each row and discards it, so not even this device can read the row again
 from __future__ import annotations
 
 from dither_shared.errors import ParameterError
-from dither_shared.light import NamedTuple, lru_cache, partial
+from dither_shared.light import NamedTuple, is_of_signal_handler, lru_cache, partial
 from dither_shared.wire import Batch
 
 from ..forks import importing
@@ -170,6 +170,8 @@ def sealer(key: SealKey) -> Callable[..., bytes]:
     except (ImportError, AttributeError):
         raise SealError("seal", _MISSING) from None
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         raise SealError("seal", f"nothing can be sealed for {key.fingerprint}: {type(error).__name__}") from None
     return seal
 

@@ -198,11 +198,10 @@ class OpenFile:
 
     def is_ours(self) -> bool:
         """Return whether the descriptor still refers to the file that was opened."""
-        try:
+        with suppress(OSError):
             status = os.fstat(self.number)
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
+            return (status.st_dev, status.st_ino) == self._identity
+        return False
 
     def is_at(self, path: str) -> bool:
         """Return whether the file is still at ``path``."""

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import date
 
 from dither_shared.languages import ENGLISH, Language
+from dither_shared.light import suppress
 from dither_shared.metrics.metric import Metric
 
 from ..consent.permission import Permission

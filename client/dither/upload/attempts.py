@@ -110,16 +110,15 @@ class Attempts:
 
     def held_up(self) -> str:
         """Return in words which process has kept all others from sending for minutes; "" if none has."""
-        try:
+        with suppress(OSError, StateError, ValueError, OverflowError):
             holder = self._state.sender(_LONGEST_SENDING)
             if holder is None:
                 return ""
             when = _moment(holder.since)
-        except (OSError, StateError, ValueError, OverflowError):
-            return ""
-        who = "another process" if holder.pid is None else f"process {holder.pid}"
-        who = "this process" if holder.pid == os.getpid() else who
-        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
+            who = "another process" if holder.pid is None else f"process {holder.pid}"
+            who = "this process" if holder.pid == os.getpid() else who
+            return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
+        return ""
 
     def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process keeps this one from sending."""
@@ -217,7 +216,7 @@ class Attempts:
     def _recall(self) -> _Memory:
         if self._unwritten is not None:
             return self._unwritten
-        try:
+        with suppress(Exception):  # a damaged file counts as none
             notes = self._state.recall("delivery")
             if not notes:
                 return _Memory()
@@ -225,8 +224,7 @@ class Attempts:
                 import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
 
             return _read(json.loads(notes))
-        except Exception:  # a damaged file counts as none
-            return _Memory()
+        return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # while it cannot be written, this process keeps it in memory

@@ -14,7 +14,7 @@ import atexit
 import sys
 import time
 
-from dither_shared.light import WeakSet, cast, suppress
+from dither_shared.light import WeakSet, cast
 
 from ..forks import importing
 from ..settings import seconds
@@ -229,8 +229,10 @@ def _at_exit() -> None:
     """
     begun = time.monotonic()  # shared by all clients, which wait together
     for exit_wait in list(_armed):
-        with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
+        try:  # noqa: SIM105 - whatever a signal handler raises, such as for Ctrl-C, ends the wait
             exit_wait.wait(begun)
+        except (Exception, KeyboardInterrupt):  # noqa: S110
+            pass
     if not _in_subinterpreter():
         return
     workers = list(_at_work)
