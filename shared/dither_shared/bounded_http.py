@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from .light import above_standard
+
 if TYPE_CHECKING:
     from ssl import SSLObject
 
@@ -198,6 +200,8 @@ def dial(addresses: list[Address], deadline: Deadline, most: int = _MOST_RECEIVE
 
 def _connected(address: Address, seconds: float) -> socket.socket:
     peer = socket.socket(address.family, address.kind, address.protocol)
+    if peer.fileno() <= 2:  # the program has closed its standard streams; what it prints must not be sent
+        peer = socket.socket(address.family, address.kind, address.protocol, above_standard(peer.detach()))
     try:
         peer.settimeout(seconds)
         peer.connect(address.name)

@@ -11,7 +11,10 @@ Type checkers see the original names. Annotations are never evaluated (``from __
 from __future__ import annotations
 
 import _thread
+import os
 import sys
+
+_STANDARD_ERROR = 2
 
 
 def is_of_signal_handler(error: BaseException) -> bool:
@@ -230,6 +233,19 @@ else:
             return (
                 f"{type(self).__name__}({', '.join(f'{field}={value!r}' for field, value in self._asdict().items())})"
             )
+
+
+def above_standard(descriptor: int) -> int:
+    """Return a descriptor of the same file, and not 0, 1 or 2, to which a program prints even if it has closed them."""
+    low = []
+    try:
+        while descriptor <= _STANDARD_ERROR:
+            low.append(descriptor)
+            descriptor = os.dup(descriptor)
+    finally:
+        for each in low:
+            os.close(each)
+    return descriptor
 
 
 def new_lock() -> Lock:

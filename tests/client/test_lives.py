@@ -216,6 +216,9 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
 
 _CLOSES_ALL = """
 import dither, os, datetime
+lowest, sockets = int(sys.argv[4]), []
+sys.addaudithook(lambda event, given: event == "socket.connect" and sockets.append(given[0].fileno()))
+os.dup2(1, 99)
 day = datetime.date(2026, 11, 18).toordinal()
 client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={},
                        today=lambda: datetime.date.fromordinal(day))
@@ -223,17 +226,29 @@ client.consent("on")
 for number in range(200):
     day += 1
     if number % 2:
-        os.closerange(3, 64)
+        os.closerange(lowest, 64)
     own = [os.open(sys.argv[3], os.O_RDWR | os.O_CREAT) for _ in range(4)]  # the host's, of the numbers that are free
+    [os.close(descriptor) for descriptor in own if not lowest]
     client.record("theme", "dark")
-    [os.close(descriptor) for descriptor in own]
-print(os.path.getsize(sys.argv[3]), client.status().metrics[0].reports, client.status().trouble)
+    for printed in (1, 2):
+        try:
+            lowest or not number or os.write(printed, b"by the host\\n")
+        except OSError:
+            pass
+    [os.close(descriptor) for descriptor in own if lowest]
+client.flush(5)
+status = client.status()
+os.write(99, f"{os.path.getsize(sys.argv[3])} {status.metrics[0].reports} {status.trouble} {min(sockets) > 2}".encode())
 """
 
 
-def test_host_that_closes_every_descriptor_loses_no_report(definitions: str, folder: Path, tmp_path: Path) -> None:
-    done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"))
-    assert (done.stdout, done.stderr) == ("0 200 {}\n", "")
+@pytest.mark.parametrize("lowest", [3, 0])
+def test_host_that_closes_every_descriptor_loses_no_report(
+    definitions: str, folder: Path, tmp_path: Path, lowest: int
+) -> None:
+    """Nor does what it prints to closed standard streams come into a file or a connection of the client."""
+    done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"), str(lowest))
+    assert (done.stdout, done.stderr) == ("0 200 {} True", "")
 
 
 def test_clients_that_are_never_closed_leave_no_thread(definitions: str, folder: Path) -> None:
