@@ -390,7 +390,8 @@ class ClientCore:
         self.stopped.disable(reason)
         if mistake and self.setup.strict:
             raise error
-        self.diagnostics.note(f"telemetry is disabled: {reason}")
+        of_the_device = isinstance(error, (StateError, OSError))  # such as a user without a home
+        (self.diagnostics.trouble if of_the_device else self.diagnostics.note)(f"telemetry is disabled: {reason}")
 
     def after_fork(self) -> None:
         """Start again in a child process."""
