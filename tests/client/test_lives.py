@@ -123,7 +123,7 @@ def noted():
         try:
             yield
         finally:
-            held.pop()
+            held.remove(get_ident())
 forks.importing = noted
 import dither
 class Watch:
