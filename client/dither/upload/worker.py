@@ -82,9 +82,9 @@ class Worker:
         try:
             with lock:
                 self._woken = True
-                if cut and not self._cut:
+                if cut:
                     self._cut = True
-                    changed.notify_all()
+                    changed.notify_all()  # even if it was cut: a signal handler may have kept the last call from this
                 if self._thread is not None or self._closed:
                     return
                 from threading import Thread  # noqa: PLC0415 - it is loaded
