@@ -78,7 +78,10 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dither' has no attribute {name!r}")
-    value = globals()[name] = getattr(__import__(_HOMES[name], fromlist=[name]), name)
+    from .forks import importing  # noqa: PLC0415 - a program that only answers --help does not need it
+
+    with importing():
+        value = globals()[name] = getattr(__import__(_HOMES[name], fromlist=[name]), name)
     return value
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from dither_shared.light import MappingProxyType, cast, new_rlock
+from dither_shared.light import MappingProxyType, cast, new_rlock, suppress
 from dither_shared.metrics.period import utc_today
 
 from . import forks
@@ -332,17 +332,16 @@ def _off_by(
     state: object, app: object, environ: Mapping[str, str] | None, policy: str | PathLike[str] | None
 ) -> Callable[[], bool]:
     """Return a function that says whether telemetry is off; if that cannot be asked, one that says no."""
-    try:
+    with suppress(Exception):  # the error points to the code that makes the client
         name = check_app_name(app)
         checked = state_of(state, name)
         permission = Permission(checked, name, utc_today, Diagnostics(checked.folder), environ=environ, policy=policy)
-    except Exception:  # the error points to the code that makes the client
-        return _never
 
-    def off() -> bool:
-        try:
-            return permission.consent().mode == "off"
-        except Exception:  # at shutdown, when the names of its module may be None
-            return True
+        def off() -> bool:
+            try:
+                return permission.consent().mode == "off"
+            except (AttributeError, TypeError):  # at shutdown, when the names of its module may be None
+                return True
 
-    return off
+        return off
+    return _never

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from dither_shared.errors import DitherError, ParameterError, did_you_mean
-from dither_shared.light import NamedTuple, suppress
+from dither_shared.errors import DitherError, ParameterError
+from dither_shared.light import NamedTuple, is_of_signal_handler, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
@@ -21,7 +21,7 @@ from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SealError
 from .reporting.journal import Journal
-from .reporting.recorder import Recorder
+from .reporting.recorder import Recorder, meant
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
@@ -119,7 +119,7 @@ class ClientCore:
             self.attempts,
             self.setup.transport or Nowhere(),
             lambda: self.permission.consent().mode == "on",
-            lambda error: self.diagnostics.failed("upload", error),
+            lambda error: self.diagnostics.trouble(f"upload failed: {described(error, self.diagnostics.folder)}"),
             UploadSchedule(self.setup.spread),
             exit_wait=self.setup.exit_wait,
             exit_every=self.setup.exit_every,
@@ -275,8 +275,8 @@ class ClientCore:
                 try:
                     self._language = Language.of(self.setup.language)
                 except Exception as error:
-                    self._language = Language()
                     self.diagnostics.caught("language", error)
+                    self._language = Language()
                 self._language.load()
         return self._language
 
@@ -382,13 +382,16 @@ class ClientCore:
         return True
 
     def disable(self, error: Exception) -> None:
-        """Disable the client, because it could not be made; raise a mistake of the app's developer if ``strict``."""
+        """Disable the client, because it could not be made; raise what ``Diagnostics.caught`` raises."""
+        if is_of_signal_handler(error):
+            raise error
         mistake = isinstance(error, ParameterError)
         reason = str(error) if mistake else f"start failed: {described(error, self.diagnostics.folder)}"
         self.stopped.disable(reason)
         if mistake and self.setup.strict:
             raise error
-        self.diagnostics.note(f"telemetry is disabled: {reason}")
+        of_the_device = isinstance(error, (StateError, OSError))  # such as a user without a home
+        (self.diagnostics.trouble if of_the_device else self.diagnostics.note)(f"telemetry is disabled: {reason}")
 
     def after_fork(self) -> None:
         """Start again in a child process."""
@@ -406,5 +409,5 @@ class ClientCore:
         known = {name: metrics.get(name) for name in names}
         for name, metric in known.items():
             if metric is None:
-                raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, metrics)}")
+                raise ParameterError(f"metrics.{name}", f"not defined{meant(name, metrics)}")
         return [metric for metric in known.values() if metric is not None]

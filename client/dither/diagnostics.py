@@ -12,6 +12,7 @@ import os
 import sys
 
 from dither_shared.errors import ParameterError
+from dither_shared.light import is_of_signal_handler
 
 from .forks import importing
 from .state.state import BusyError, StateError
@@ -28,7 +29,8 @@ class Diagnostics:
     If ``strict``, mistakes of the app's developer are raised; everything else is kept from the host.
     """
 
-    _MISTAKE = ParameterError  # kept here, because at shutdown the names of this module may be None
+    _MISTAKE = ParameterError  # kept here, like the next: at shutdown the names of this module may be None
+    _is_of_signal_handler = staticmethod(is_of_signal_handler)
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, strict: bool = False) -> None:
         self.folder = folder
@@ -40,8 +42,10 @@ class Diagnostics:
         if self._count(kind) == 1 or new:
             self._log(kind, advice)
 
-    def failed(self, place: str, error: BaseException) -> None:
-        """Count an exception that was caught at ``place``."""
+    def failed(self, place: str, error: Exception) -> None:
+        """Count an exception that was caught at ``place``; raise it if a signal handler of the host has raised it."""
+        if self._is_of_signal_handler(error):
+            raise error
         self.trouble(f"{place} failed: {described(error, self.folder)}")
 
     def trouble(self, kind: str, advice: str = "") -> None:
@@ -67,22 +71,6 @@ class Diagnostics:
         except Exception:  # noqa: S110 - the interpreter shuts down
             pass
         return wrong
-
-    def _is_of_signal_handler(self, error: Exception) -> bool:
-        """Return whether a signal handler of the host has raised an exception, such as a timeout."""
-        try:
-            signal, trace = sys.modules.get("signal"), error.__traceback__
-            if signal is None:  # nobody has set a handler
-                return False
-            handlers = [one for one in map(signal.getsignal, signal.valid_signals()) if callable(one)]
-            codes = [getattr(one, "__code__", None) for one in (*handlers, *(type(one).__call__ for one in handlers))]
-            while trace is not None:
-                if trace.tb_frame.f_code in codes:
-                    return True
-                trace = trace.tb_next
-        except Exception:  # noqa: S110 - the interpreter shuts down
-            pass
-        return False
 
     def warn(self, message: str, advice: str = "") -> bool:
         """Log a warning if logging is set up; return whether it is.
@@ -132,8 +120,6 @@ def _path(error: BaseException, folder: str | os.PathLike[str] | None) -> str:
     if not isinstance(error, OSError):
         return ""
     if isinstance(error.filename, str):
-        from pathlib import Path  # noqa: PLC0415 - seldom needed
-
-        path, state = Path(error.filename), Path(folder)
-        return str(path) if path == state or path in state.parents or state in path.parents else ""
+        path, state = (os.path.join(one, "") for one in (error.filename, os.fspath(folder)))
+        return error.filename if path.startswith(state) or state.startswith(path) else ""
     return os.fspath(folder) if error.errno in _OF_A_DISK else ""

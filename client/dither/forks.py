@@ -9,16 +9,17 @@ for its import.
 from __future__ import annotations
 
 import os
+import time
 from _thread import get_ident
 
-from dither_shared.light import Protocol, WeakSet, contextmanager, new_rlock, suppress
+from dither_shared.light import Protocol, WeakSet, contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-_PATIENCE = 1.0
-"""Seconds that a fork waits for an import, and an import for another import or for a fork."""
+_PATIENCE, _PAUSE = 1.0, 0.001
+"""Maximum seconds for which a fork waits for an import, or an import for a fork; seconds between two looks."""
 
 
 class _Forked(Protocol):
@@ -28,39 +29,64 @@ class _Forked(Protocol):
         """Start again, in the child."""
 
 
-class _Imports:
-    """The lock that is held by an import, and by a fork."""
+class _Import:
+    """Token of an import; it counts as long as it lives."""
+
+    __slots__ = ("__weakref__", "thread")
 
     def __init__(self) -> None:
-        self._lock = new_rlock()
-        self._forking: set[int] = set()  # threads that hold it to fork
+        self.thread = get_ident()
+
+
+class _Imports:
+    """The imports that are under way, and the threads that fork. A fork waits for imports, and they wait for it.
+
+    There is no lock, which an exception of a signal handler might leave locked: each side first says what it begins,
+    and then looks whether it must wait for the other.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: WeakSet[_Import] = WeakSet()
+        self._forking: set[int] = set()
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Enter to import; after a while even without the lock, because at exit a frozen thread may hold it."""
-        lock = self._lock
-        held = lock.acquire(timeout=_PATIENCE)
+        """Enter to import."""
+        this = _Import()
         try:
+            _wait(lambda: self._begins(this))
             yield
         finally:
-            if held:
-                lock.release()
+            self._under_way.discard(this)
+
+    def _begins(self, this: _Import) -> bool:
+        """Begin an import unless another thread forks; return whether it has begun."""
+        self._under_way.add(this)
+        free = not self._forking - {this.thread}
+        if not free:
+            self._under_way.discard(this)
+        return free
 
     def before_fork(self) -> None:
-        """Wait until no thread imports."""
-        if self._lock.acquire(timeout=_PATIENCE):
-            self._forking.add(get_ident())
+        """Wait until no other thread imports."""
+        thread = get_ident()
+        self._forking.add(thread)
+        _wait(lambda: all(one.thread == thread for one in self._under_way))
 
     def after_in_parent(self) -> None:
         """Let other threads import again."""
-        thread = get_ident()
-        if thread in self._forking:
-            self._forking.remove(thread)
-            self._lock.release()
+        self._forking.discard(get_ident())
 
     def after_in_child(self) -> None:
-        """Start with a free lock."""
-        self._lock, self._forking = new_rlock(), set()
+        """Forget the other threads."""
+        self._under_way, self._forking = WeakSet(), set()
+
+
+def _wait(over: Callable[[], bool]) -> None:
+    """Wait until ``over`` returns True, though not for long."""
+    end = time.monotonic() + _PATIENCE
+    while not over() and time.monotonic() < end:
+        time.sleep(_PAUSE)
 
 
 _imports = _Imports()

@@ -13,7 +13,10 @@ AnswerError    the answer is not HTTP, or is longer than an answer may be
 import socket
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from .light import above_standard
 
 if TYPE_CHECKING:
     from ssl import SSLObject
@@ -28,6 +31,7 @@ _MOST_HEADS = 10
 
 _MOST_ADDRESSES = 8
 _PIECE = 4096
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 T = TypeVar("T")
@@ -196,6 +200,8 @@ def dial(addresses: list[Address], deadline: Deadline, most: int = _MOST_RECEIVE
 
 def _connected(address: Address, seconds: float) -> socket.socket:
     peer = socket.socket(address.family, address.kind, address.protocol)
+    if peer.fileno() <= 2:  # the program has closed its standard streams; what it prints must not be sent
+        peer = socket.socket(address.family, address.kind, address.protocol, above_standard(peer.detach()))
     try:
         peer.settimeout(seconds)
         peer.connect(address.name)
@@ -358,3 +364,25 @@ class _Reader:
         if not piece:
             raise AnswerError("the connection was closed before the answer was complete")
         self._buffer += piece
+
+
+def seconds_of(retry_after: str | None) -> float | None:
+    """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
+    if retry_after is None:
+        return None
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after[:9])
+    try:
+        return max(0.0, _moment(retry_after) - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(text: str) -> float:
+    """Return the Unix time of "Sun, 06 Nov 1994 08:49:37 GMT"; raise ValueError for anything else."""
+    _, day, month, year, clock, zone = text.split()
+    hour, minute, second = clock.split(":")
+    if zone != "GMT":
+        raise ValueError(zone)
+    numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
+    return datetime(*numbers, tzinfo=UTC).timestamp()

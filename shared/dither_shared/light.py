@@ -11,7 +11,34 @@ Type checkers see the original names. Annotations are never evaluated (``from __
 from __future__ import annotations
 
 import _thread
+import os
 import sys
+
+_STANDARD_ERROR = 2
+
+
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Return whether a signal handler of the host has raised an exception, such as a timeout.
+
+    It may come at any step, and looks like a failure of that step; but it is not ours to swallow.
+    """
+    try:
+        if "signal" not in sys.modules:  # nobody has set a handler
+            return False
+        signal, trace = (
+            sys.modules["_signal"],
+            error.__traceback__,
+        )  # without slow members of enumerations
+        handlers = [one for one in map(signal.getsignal, signal.valid_signals()) if callable(one)]
+        codes = [getattr(one, "__code__", None) for one in (*handlers, *(type(one).__call__ for one in handlers))]
+        while trace is not None:
+            if trace.tb_frame.f_code in codes:
+                return True
+            trace = trace.tb_next
+    except Exception:  # noqa: S110 - the interpreter shuts down
+        pass
+    return False
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,9 +110,10 @@ else:
     MappingProxyType = type(type.__dict__)
 
     class suppress:  # noqa: N801 - as it is called
-        """Suppresses exceptions of some classes."""
+        """Suppresses exceptions of some classes, but none that a signal handler of the host has raised."""
 
         __slots__ = ("_kinds",)
+        _spared = staticmethod(is_of_signal_handler)  # kept here: at shutdown the names of this module may be None
 
         def __init__(self, *kinds):
             self._kinds = kinds
@@ -93,8 +121,8 @@ else:
         def __enter__(self):
             pass
 
-        def __exit__(self, kind, *_):
-            return kind is not None and issubclass(kind, self._kinds)
+        def __exit__(self, kind, error, _):
+            return kind is not None and issubclass(kind, self._kinds) and not self._spared(error)
 
     class _Entered:
         """A context manager made from a generator that yields once."""
@@ -205,6 +233,19 @@ else:
             return (
                 f"{type(self).__name__}({', '.join(f'{field}={value!r}' for field, value in self._asdict().items())})"
             )
+
+
+def above_standard(descriptor: int) -> int:
+    """Return a descriptor of the same file, and not 0, 1 or 2, to which a program prints even if it has closed them."""
+    low = []
+    try:
+        while descriptor <= _STANDARD_ERROR:
+            low.append(descriptor)
+            descriptor = os.dup(descriptor)
+    finally:
+        for each in low:
+            os.close(each)
+    return descriptor
 
 
 def new_lock() -> Lock:

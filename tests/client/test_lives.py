@@ -19,6 +19,7 @@ import pytest
 
 import dither
 from client.devices import Make
+from client.seals import KEY
 from client.test_processes import FLOORS, needs_fork, run
 
 _FORKS = """
@@ -79,22 +80,17 @@ import os, signal, threading
 importing, forking, forked = (threading.Event() for _ in range(3))
 os.register_at_fork(before=forked.set)  # called after dither's own function, which waits for the import
 import dither
-class Slow:  # the import of a module goes on while the program forks
+class Slow:  # the import of what ``status`` needs goes on while the program forks
     def find_spec(self, name, *_):
-        if name == sys.argv[3]:
+        if name == "dither.transparency.status":
             importing.set()
             forking.wait(60)
             if forked.wait(0.3):
                 print("the fork did not wait")
-client = dither.Client(sys.argv[1], "https://127.0.0.1:9", "app", sys.argv[2], background=False, environ={}, spread=0)
-client.consent("on")
-client.record("first", True)
-def use():
-    client.status()
-    client.flush(5)
+client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={})
 os.register_at_fork(before=forking.set)  # called before it
 sys.meta_path.insert(0, Slow())
-thread = threading.Thread(target=use)
+thread = threading.Thread(target=client.status)
 thread.start()
 assert importing.wait(60)
 child = os.fork()
@@ -108,11 +104,61 @@ print(os.waitpid(child, 0)[1])
 
 
 @needs_fork
-@pytest.mark.parametrize("module", ["dither.transparency.status", "dither_shared.languages.en", "ssl"])
-def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: Path, module: str) -> None:
+def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: Path) -> None:
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS_DURING_IMPORT
-    done = run(program, definitions, str(folder), module)
+    done = run(program, definitions, str(folder))
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+_IMPORTS_LATE = """
+import os
+from _thread import get_ident
+from dither_shared.light import contextmanager
+from dither import forks
+held, importing = [], forks.importing
+@contextmanager
+def noted():
+    with importing():
+        held.append(get_ident())
+        try:
+            yield
+        finally:
+            held.remove(get_ident())
+forks.importing = noted
+import dither
+class Watch:
+    def find_spec(self, name, *_):
+        print(name, get_ident() in held)
+sys.meta_path.insert(0, Watch())
+class Broken:
+    def send(self, body):
+        raise OSError
+def use(state, **named):
+    client = dither.Client(sys.argv[1], "https://a.example", "app", state, policy=sys.argv[1], spread=0, **named)
+    for name in ("first", "second", "third", "no-metric"):
+        client.record(name, True)
+    client.flush(60)
+    client.close()
+    return client
+use(sys.argv[2], transport=Broken(), environ={})
+os.environ["HTTPS_PROXY"] = "http://[::1]:1"
+use(sys.argv[1], environ={"DITHER": "on"})  # no folder can be made there
+for named in ({"https_proxy": True}, {"transport": Broken(), "seal": sys.argv[3]}):
+    client = use(sys.argv[2] + "-new", environ={"DITHER": "on"}, background=False, **named)
+    client.status(), client.consent_text(), [client.explain(body) for body in client.preview()]
+sys.meta_path.pop(0)  # an exit must not wait for an import
+"""
+
+
+def test_every_late_import_is_one_that_a_fork_waits_for(definitions: str, folder: Path, make: Make) -> None:
+    for _ in range(2):  # the second one keeps the definitions compiled
+        make(folder, metrics=definitions, today=None)
+    done = run(_IMPORTS_LATE, definitions, str(folder), str(KEY), options=("-I",))
+    imported = dict(line.split() for line in done.stdout.splitlines())
+    late = {"difflib", "json", "ssl", "socket", "ipaddress", "dither.transparency.status", "dither_shared.languages.en"}
+    late |= {"dither_shared.sealed", "cryptography.hazmat.primitives.hpke"}
+    assert late - imported.keys() == set(), done.stderr
+    assert [name for name, held in imported.items() if held == "False"] == []
 
 
 _EXITS = """
@@ -170,6 +216,9 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
 
 _CLOSES_ALL = """
 import dither, os, datetime
+lowest, sockets = int(sys.argv[4]), []
+sys.addaudithook(lambda event, given: event == "socket.connect" and sockets.append(given[0].fileno()))
+os.dup2(1, 99)
 day = datetime.date(2026, 11, 18).toordinal()
 client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={},
                        today=lambda: datetime.date.fromordinal(day))
@@ -177,17 +226,29 @@ client.consent("on")
 for number in range(200):
     day += 1
     if number % 2:
-        os.closerange(3, 64)
+        os.closerange(lowest, 64)
     own = [os.open(sys.argv[3], os.O_RDWR | os.O_CREAT) for _ in range(4)]  # the host's, of the numbers that are free
+    [os.close(descriptor) for descriptor in own if not lowest]
     client.record("theme", "dark")
-    [os.close(descriptor) for descriptor in own]
-print(os.path.getsize(sys.argv[3]), client.status().metrics[0].reports, client.status().trouble)
+    for printed in (1, 2):
+        try:
+            lowest or not number or os.write(printed, b"by the host\\n")
+        except OSError:
+            pass
+    [os.close(descriptor) for descriptor in own if lowest]
+client.flush(5)
+status = client.status()
+os.write(99, f"{os.path.getsize(sys.argv[3])} {status.metrics[0].reports} {status.trouble} {min(sockets) > 2}".encode())
 """
 
 
-def test_host_that_closes_every_descriptor_loses_no_report(definitions: str, folder: Path, tmp_path: Path) -> None:
-    done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"))
-    assert (done.stdout, done.stderr) == ("0 200 {}\n", "")
+@pytest.mark.parametrize("lowest", [3, 0])
+def test_host_that_closes_every_descriptor_loses_no_report(
+    definitions: str, folder: Path, tmp_path: Path, lowest: int
+) -> None:
+    """Nor does what it prints to closed standard streams come into a file or a connection of the client."""
+    done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"), str(lowest))
+    assert (done.stdout, done.stderr) == ("0 200 {} True", "")
 
 
 def test_clients_that_are_never_closed_leave_no_thread(definitions: str, folder: Path) -> None:

@@ -123,9 +123,13 @@ def test_on_a_full_disk_everything_can_be_deleted(make: Make, folder: Path, monk
 
 def test_a_failing_state_writes_nothing_on_the_terminal_of_a_tool(definitions: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    client = f"dither.Client({definitions!r}, {ENDPOINT!r}, 'app', {str(tmp_path / 'file' / 'state')!r}, environ={{}})"
-    done = run(f"import dither\nclient = {client}\nprint(client.consent('on'), len(client.status().trouble))")
-    assert (done.stdout, done.stderr) == ("False 1\n", "")
+    for state in (str(tmp_path / "file" / "state"), None):
+        client = f"dither.Client({definitions!r}, {ENDPOINT!r}, 'app', {state!r}, environ={{}})"
+        no_home = "import os\nos.path.expanduser = str"  # as for a user whom the system does not know
+        no_home += "\n[os.environ.pop(name, 0) for name in ('XDG_STATE_HOME', 'LOCALAPPDATA')]"
+        print_all = "print(client.consent('on'), len(client.status().trouble))"
+        done = run(f"{no_home}\nimport dither\nclient = {client}\n{print_all}")
+        assert (done.stdout, done.stderr) == ("False 1\n", "")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

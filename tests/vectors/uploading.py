@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dither.upload.schedule import BUSY, NETWORK, REFUSED, hold_of, rule_for
-from dither.upload.transport import seconds_of
+from dither_shared.bounded_http import seconds_of
 
 from .rendering import Case
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 import os
 import sys
 
+from dither_shared.light import suppress
+
 from ..forks import importing
 from ..state.files import read_foreign
 from ..state.journal_records import Accepted, ConsentChoice
@@ -185,25 +187,24 @@ class Policy:
         """Return the mode that the policy sets; "" if it cannot be read, None if it does not name this app."""
         if self._path is None:
             return None
-        try:
-            status = os.stat(self._path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError:
-            return ""
-        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if seen != self._seen:
-            self._mode, self._seen = _read(self._path, self._app), seen
-        return self._mode
+        with suppress(OSError):
+            try:
+                status = os.stat(self._path)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if seen != self._seen:
+                self._mode, self._seen = _read(self._path, self._app), seen
+            return self._mode
+        return ""
 
 
 def _read(path: str, app: str) -> str | None:
     with importing():
         import tomllib  # noqa: PLC0415 - most machines have no policy
 
-    try:
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
         document = tomllib.loads(read_foreign(path).decode("utf-8"))
         mode = document.get("apps", {}).get(app, {}).get("mode", document.get("mode"))
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return ""
-    return mode if mode is None or isinstance(mode, str) else ""
+        return mode if mode is None or isinstance(mode, str) else ""
+    return ""

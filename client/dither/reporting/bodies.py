@@ -12,7 +12,7 @@ key for each row and discards it, so not even this device can read the row again
 from __future__ import annotations
 
 from dither_shared.errors import ParameterError
-from dither_shared.light import NamedTuple, lru_cache, partial
+from dither_shared.light import NamedTuple, is_of_signal_handler, lru_cache, partial
 from dither_shared.wire import Batch
 
 from ..forks import importing
@@ -75,7 +75,8 @@ def read(body: bytes) -> _Body:
     if kind_of(body) is CLEAR:
         batch = Batch.decode(body)
         return _Body(batch.metric, batch.version, batch.stratum, batch.reports)
-    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
+    with importing():
+        from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
     pool = SealedReport.decode(body).pool
     return _Body(pool.metric, pool.version, pool.stratum, b"")
@@ -146,7 +147,8 @@ def sealed(batch: Batch, metric: Metric, today: int) -> bytes:
     The pool names the period of the day ``today``, in which the metric reports once. Another call returns other bytes,
     so the body is kept for every retry. Raises SealError.
     """
-    from dither_shared.sealed import Pool, SealedReport, pool_period  # noqa: PLC0415 - only users of a key pay for it
+    with importing():
+        from dither_shared.sealed import Pool, SealedReport, pool_period  # noqa: PLC0415 - likewise
 
     if metric.seal is None:
         raise SealError("seal", f"metrics.{metric.name} has no key")
@@ -161,13 +163,15 @@ def sealer(key: SealKey) -> Callable[..., bytes]:
         with importing():
             from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - only who seals pays for it
 
-        kem = {"x25519": hpke.KEM.X25519, "xwing": hpke.KEM.MLKEM768_X25519}[key.suite.name]
-        suite = hpke.Suite(kem, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
-        seal = partial(suite.encrypt, public_key=_PUBLIC[key.suite.name](key.public))
-        seal(b"")  # a point of low order is refused here, and not with the first report
+            kem = {"x25519": hpke.KEM.X25519, "xwing": hpke.KEM.MLKEM768_X25519}[key.suite.name]
+            suite = hpke.Suite(kem, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
+            seal = partial(suite.encrypt, public_key=_PUBLIC[key.suite.name](key.public))  # imports more
+            seal(b"")  # a point of low order is refused here, and not with the first report
     except (ImportError, AttributeError):
         raise SealError("seal", _MISSING) from None
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         raise SealError("seal", f"nothing can be sealed for {key.fingerprint}: {type(error).__name__}") from None
     return seal
 

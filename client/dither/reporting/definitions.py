@@ -129,10 +129,11 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
 
         return load_metrics(path)
     whole, file = _Whole(text, path), os.path.join(state.folder, "definitions")
-    try:
+    family = None
+    with suppress(StateError, OSError):
         secret = state.secret(SystemEntropy(), may_create=False)
         family = KeyedFamily(encoded(secret, b"definitions", VERSION.encode(), sha256(text).digest()))
-    except (StateError, OSError):
+    if family is None:
         return whole.metrics()
     with suppress(Exception):  # if anything is wrong with it, it counts as missing
         kept = read_small(file, _MOST)

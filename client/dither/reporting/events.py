@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
     from .recorder import Recorder
 
-_PRIVATE = frozenset({"any", "set"})
+PRIVATE = frozenset({"any", "set"})
+"""Kinds whose report is paid for when its period begins, and drawn again after an event."""
 _WEEKS = "weeks-since-first-use"
 _WINDOW = 28
 """Days that ``days`` looks back, the last day of the period included; the texts ``kept.days`` name it, too."""
@@ -150,7 +151,7 @@ class Events:
     def _after(self, metric: Metric, state: str, event: Encoded | float, today: int) -> str:
         """Return the state after one more event."""
         kind = metric.of
-        if kind in _PRIVATE:
+        if kind in PRIVATE:
             batch, _, row = state.partition(":")
             item: Item = event.item  # type: ignore[union-attr]  # these kinds encode their events
             return f"{batch}:{redrawn(metric, bytes.fromhex(row), item, self._entropy.ahead(_RANDOM)).hex()}"
@@ -206,7 +207,7 @@ class Events:
         if today - end > MAX_DAYS or kept.state == _LOST:
             self._diagnostics.trouble("the events of an ended period were dropped: they were lost, or ended long ago")
             return False
-        if metric.of in _PRIVATE:
+        if metric.of in PRIVATE:
             account = self._journal.ledger.account(metric)
             if account is None or account.day >= first_day(today, metric.period):  # never paid for, or reported before
                 return False
@@ -224,7 +225,7 @@ class Events:
     def _opened(self, metric: Metric, kept: _Kept | None, today: int, *, is_open: bool) -> _Kept | None:
         """Return the state with which the current period begins; None if the metric collects nothing in it."""
         journal, begun = self._journal, first_day(today, metric.period)
-        if metric.of in _PRIVATE:
+        if metric.of in PRIVATE:
             if not is_open:
                 return None
             if journal.ledger.open_to(metric, today):  # not debited with the report of the ended period

@@ -210,9 +210,12 @@ class Ledger:
             return False
         return not (metric.after and self.too_new(metric, today)) and self._affords(metric)
 
-    def exhausted(self, metric: Metric, today: int) -> bool:
-        """Return whether only a cap keeps ``metric`` from reporting: its own, or the lifetime cap."""
-        return self._begun(metric, today) and not self._affords(metric)
+    def exhausted(self, metric: Metric, today: int, *, unpaid: bool = False) -> bool:
+        """Return whether only a cap keeps ``metric`` from reporting: its own, or the lifetime cap.
+
+        ``unpaid``: its period was closed without a report of its own (``mark``).
+        """
+        return (unpaid or self._begun(metric, today)) and not self._affords(metric)
 
     def too_new(self, metric: Metric, today: int) -> bool:
         """Return whether the device has been in use for fewer days than ``after`` of the metric."""

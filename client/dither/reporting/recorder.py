@@ -15,6 +15,7 @@ from dither_shared.metrics.period import first_day
 from dither_shared.plain import text_of, type_name
 from dither_shared.wire import OTHER
 
+from ..forks import importing
 from ..settings import NONE_GIVEN
 from ..state.state import START, StateError
 from .bodies import build, enclosed, sealer
@@ -97,9 +98,9 @@ class _Stratifier:
     def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
         """Log an attribute; search once for the name that may have been meant, because that takes long."""
         kind = f"unknown attribute in {place}"
-        meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        near = meant(name, known) if self._strict or kind not in self._diagnostics.counts else ""
         who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
-        mistake = who + (meant or f"; declared here: {', '.join(known) or 'nothing'}")
+        mistake = who + (near or f"; declared here: {', '.join(known) or 'nothing'}")
         if self._strict:
             raise ParameterError(f"{place}.{name[:64]}", mistake)
         self._diagnostics.note(kind, f"{name[:64]}: {mistake}")
@@ -113,7 +114,7 @@ class _Stratifier:
         elif count == 1:
             values = dict(strata.attributes)[name]
             self._diagnostics.warn(
-                f"{place}: a value that is not one of {', '.join(values)}{did_you_mean(text, values)}; {goes}"
+                f"{place}: a value that is not one of {', '.join(values)}{meant(text, values)}; {goes}"
             )
 
 
@@ -285,8 +286,14 @@ class Recorder:
         if type(name) is not str:
             return ParameterError("metrics", f"a value of type {type_name(name)} is not the name of a metric")
         first, self._misnamed = not self._misnamed, True
-        meant = did_you_mean(name, self._metrics) if first or self._strict else ""
-        return ParameterError(f"metrics.{name[:64]}", f"not defined{meant}")
+        near = meant(name, self._metrics) if first or self._strict else ""
+        return ParameterError(f"metrics.{name[:64]}", f"not defined{near}")
+
+
+def meant(given: object, known: Iterable[str]) -> str:
+    """Return what ``did_you_mean`` says; a fork waits for what it imports."""
+    with importing():
+        return did_you_mean(given, known)
 
 
 def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int, Permanent | None]:

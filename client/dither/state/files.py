@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from dither_shared.light import suppress
+from dither_shared.light import above_standard, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def pauses(tries: int) -> Iterator[float]:
 
 def open_private(path: str, flags: int) -> int:
     """Return a descriptor of the file, made readable for its owner only; raise OSError if it is a symbolic link."""
-    return os.open(path, flags | _PLAIN, 0o600)
+    return above_standard(os.open(path, flags | _PLAIN, 0o600))
 
 
 def read(descriptor: int, position: int, count: int) -> bytes:
@@ -198,11 +198,10 @@ class OpenFile:
 
     def is_ours(self) -> bool:
         """Return whether the descriptor still refers to the file that was opened."""
-        try:
+        with suppress(OSError):
             status = os.fstat(self.number)
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
+            return (status.st_dev, status.st_ino) == self._identity
+        return False
 
     def is_at(self, path: str) -> bool:
         """Return whether the file is still at ``path``."""

@@ -163,7 +163,8 @@ class FolderState(FolderJournal):
             if notes == "events":  # the time of the last writing would tell that something happened in the period
                 os.utime(self._paths[notes], (0, 0))
         except OSError as error:
-            raise OSError(error.errno, error.strerror, self._paths[notes]) from error
+            error.filename = self._paths[notes]
+            raise
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If interrupted, the client stays silent until this is repeated."""

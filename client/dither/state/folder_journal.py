@@ -133,9 +133,7 @@ class FolderJournal:
         if self.made:
             return
         if not os.path.isdir(self.folder):
-            from pathlib import Path  # noqa: PLC0415 - once in a device's life
-
-            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(self.folder, 0o700, exist_ok=True)
         status = os.lstat(self.folder)
         if not stat.S_ISDIR(status.st_mode):
             raise StateError("the state folder is a symbolic link")

@@ -154,12 +154,13 @@ class FileLock:
         """Unlock if it is locked."""
         if self._file is None:
             return
+        unlocked = False
         try:
-            _unlock(self._file.number)
-        except OSError:  # the host has closed it, which unlocks it
-            self.close()
+            with suppress(OSError):  # the host has closed it, which unlocks it
+                _unlock(self._file.number)
+                unlocked = True
         finally:
-            if not self._keeps_open:
+            if not (unlocked and self._keeps_open):
                 self.close()
 
     def close(self) -> None:
@@ -196,13 +197,11 @@ def sign(path: str) -> None:
 
 def holder_of(path: str) -> Holder | None:
     """Return who last took the lock on a file, though it may be released; None if there is no such file."""
-    try:
+    with suppress(OSError):
         status = os.lstat(path)
-        signature = read_small(path, _SIGNATURE)
-    except OSError:
-        return None
-    try:
-        pid, since = map(int, signature.split())
-    except ValueError:  # it has not signed yet, or could not
-        return Holder(None, status.st_mtime)
-    return Holder(pid, float(since))
+        try:
+            pid, since = map(int, read_small(path, _SIGNATURE).split())
+        except ValueError:  # it has not signed yet, or could not
+            return Holder(None, status.st_mtime)
+        return Holder(pid, float(since))
+    return None

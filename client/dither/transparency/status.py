@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import date
 
 from dither_shared.languages import ENGLISH, Language
+from dither_shared.light import suppress
 from dither_shared.metrics.metric import Metric
 
 from ..consent.permission import Permission
 from ..consent.rules import Consent, Stopped
 from ..diagnostics import Diagnostics
+from ..reporting.events import PRIVATE
 from ..reporting.journal import Journal
 from ..reporting.ledger import Ledger, cap_of
 from ..reporting.recorder import Recorder
@@ -34,12 +35,21 @@ def overview(
 ) -> Status:
     """Return the status of a client, from its parts."""
     outbox, day, listed = journal.outbox, today.toordinal(), list(metrics)
-    unasked = _unasked(listed, journal, recorder, day)
+    unasked, opened = _unasked(listed, journal, recorder, day), _opened(journal)
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(
-            _metric_status(metric, consent, permission, journal.ledger, day, say, asked=metric.name not in unasked)
+            _metric_status(
+                metric,
+                consent,
+                permission,
+                journal.ledger,
+                day,
+                say,
+                asked=metric.name not in unasked,
+                unpaid=metric.of in PRIVATE and metric.version not in opened,
+            )
             for metric in listed
         ),
         relayed=relayed(listed, attempts.endpoint, say),
@@ -71,11 +81,18 @@ def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, to
     return set()
 
 
-def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> str:
+def _opened(journal: Journal) -> str:
+    """Return the events of the current periods, among them the version of each metric whose report is paid for."""
+    with suppress(StateError, OSError):
+        return journal.state.recall("events").decode("ascii", "replace")
+    return ""
+
+
+def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool, unpaid: bool) -> str:
     """Return in a word why an accepted metric is not collected; "" if it is."""
     if ledger.disabled(metric, today):
         return "disabled"
-    if ledger.exhausted(metric, today):
+    if ledger.exhausted(metric, today, unpaid=unpaid):
         return "spent"
     if ledger.too_new(metric, today):
         return "too new"
@@ -83,11 +100,19 @@ def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> st
 
 
 def _metric_status(
-    metric: Metric, consent: Consent, permission: Permission, ledger: Ledger, today: int, say: Language, *, asked: bool
+    metric: Metric,
+    consent: Consent,
+    permission: Permission,
+    ledger: Ledger,
+    today: int,
+    say: Language,
+    *,
+    asked: bool,
+    unpaid: bool,
 ) -> MetricStatus:
     mechanism, state = metric.mechanism, permission.standing(consent, metric)
     if state == "collected":
-        state = _hindrance(metric, ledger, today, asked=asked) or state
+        state = _hindrance(metric, ledger, today, asked=asked, unpaid=unpaid) or state
     return MetricStatus(
         name=metric.name,
         version=metric.version,

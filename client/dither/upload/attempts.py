@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import time
 
+from dither_shared.errors import ParameterError
 from dither_shared.light import NamedTuple, new_rlock, suppress
 
 from ..forks import importing
 from ..state.state import StateError
 from .schedule import Postponed
-from .transport import without_secrets
+from .transport import Endpoint, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,20 +84,13 @@ class Attempts:
         self._state = state
         self._diagnostics = diagnostics
         self.endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
+        self.host = _host_of(self.endpoint)
+        """The name of the computer at the endpoint."""
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
         self._turn = new_rlock()
         """Held to read and rewrite the file, because the exit of the program does so beside the upload thread."""
-
-    @property
-    def host(self) -> str:
-        """The name of the computer at the endpoint."""
-        from urllib.parse import urlsplit  # noqa: PLC0415 - for a failure's words alone
-
-        with suppress(ValueError):  # a transport of the app's own may take something that is not a URL
-            return urlsplit(self.endpoint).hostname or "the collector"
-        return "the collector"
 
     def last(self) -> Attempt | None:
         """Return the last attempt of any run."""
@@ -116,16 +110,15 @@ class Attempts:
 
     def held_up(self) -> str:
         """Return in words which process has kept all others from sending for minutes; "" if none has."""
-        try:
+        with suppress(OSError, StateError, ValueError, OverflowError):
             holder = self._state.sender(_LONGEST_SENDING)
             if holder is None:
                 return ""
             when = _moment(holder.since)
-        except (OSError, StateError, ValueError, OverflowError):
-            return ""
-        who = "another process" if holder.pid is None else f"process {holder.pid}"
-        who = "this process" if holder.pid == os.getpid() else who
-        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
+            who = "another process" if holder.pid is None else f"process {holder.pid}"
+            who = "this process" if holder.pid == os.getpid() else who
+            return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
+        return ""
 
     def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process keeps this one from sending."""
@@ -223,7 +216,7 @@ class Attempts:
     def _recall(self) -> _Memory:
         if self._unwritten is not None:
             return self._unwritten
-        try:
+        with suppress(Exception):  # a damaged file counts as none
             notes = self._state.recall("delivery")
             if not notes:
                 return _Memory()
@@ -231,8 +224,7 @@ class Attempts:
                 import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
 
             return _read(json.loads(notes))
-        except Exception:  # a damaged file counts as none
-            return _Memory()
+        return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # while it cannot be written, this process keeps it in memory
@@ -244,6 +236,12 @@ class Attempts:
             self._unwritten = None
         except (OSError, StateError) as error:
             self._diagnostics.failed("remembering the uploads", error)
+
+
+def _host_of(endpoint: str) -> str:
+    with suppress(ParameterError):  # a transport of the app's own may take something that is not a URL
+        return Endpoint.parse(endpoint).host
+    return "the collector"
 
 
 def _read(data: dict[str, Any]) -> _Memory:

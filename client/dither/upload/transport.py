@@ -8,8 +8,6 @@ wants that. Only the status and Retry-After of an answer are read: nothing in it
 from __future__ import annotations
 
 import os
-import sys
-import time
 
 from dither_shared.errors import ParameterError
 from dither_shared.light import NamedTuple, Protocol
@@ -31,7 +29,6 @@ PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each r
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_LABEL = 63
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Answer(NamedTuple):
@@ -107,10 +104,10 @@ class HttpTransport:
             answer = bounded_http.exchange(stream, request)
         finally:
             stream.close()
-        return Answer(answer.status, seconds_of(answer.fields.get("retry-after")))
+        return Answer(answer.status, bounded_http.seconds_of(answer.fields.get("retry-after")))
 
     def _connect(self) -> Stream:
-        from dither_shared import bounded_http  # noqa: PLC0415 - likewise
+        from dither_shared import bounded_http  # noqa: PLC0415 - it is loaded
 
         secure, host, port, *_ = self._endpoint
         try:
@@ -155,13 +152,14 @@ def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, 
     or is "*". Raises AnswerError for a proxy that cannot be used: only http:// without a user name can. Then nothing is
     sent, because a network that wants a proxy may not want the app to go around it.
     """
-    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - only who uploads loads sockets
+    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - it is loaded
 
     named = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
     if not named or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
         return None
     try:
-        proxy = Endpoint.parse(named if "://" in named else f"http://{named}")
+        with importing():  # what reads international names and IPv6 addresses
+            proxy = Endpoint.parse(named if "://" in named else f"http://{named}")
     except ParameterError:
         raise AnswerError("the proxy in HTTPS_PROXY cannot be used") from None
     if proxy.secure or proxy.path:
@@ -278,65 +276,3 @@ def checked_token(token: str) -> str:
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ParameterError("token", "must consist of printable ASCII characters without spaces")
     return token
-
-
-def seconds_of(retry_after: str | None) -> float | None:
-    """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
-    if retry_after is None:
-        return None
-    if retry_after.isascii() and retry_after.isdigit():
-        return float(retry_after[:9])
-    try:
-        return max(0.0, _moment(retry_after) - time.time())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _moment(text: str) -> float:
-    """Return the Unix time of "Sun, 06 Nov 1994 08:49:37 GMT"; raise ValueError for anything else."""
-    from datetime import UTC, datetime  # noqa: PLC0415 - few answers have a date
-
-    _, day, month, year, clock, zone = text.split()
-    hour, minute, second = clock.split(":")
-    if zone != "GMT":
-        raise ValueError(zone)
-    numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
-    return datetime(*numbers, tzinfo=UTC).timestamp()
-
-
-def failure_reason(error: OSError, host: str) -> str:
-    """Return in plain words why there was no answer of ``host``, without quoting anything that a peer sent."""
-    import socket  # noqa: PLC0415 - likewise
-
-    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - likewise
-
-    cause = error.__cause__ if isinstance(error, UnreachableError) else error
-    if isinstance(cause, AnswerError):
-        return str(cause)
-    if isinstance(cause, socket.gaierror):
-        temporary = cause.errno == socket.EAI_AGAIN
-        return f"the name {host} could not be looked up just now" if temporary else f"the name {host} is not known"
-    words = (words for kind, words in _REASONS if isinstance(cause, kind))
-    return _tls_reason(cause, host) or next(words, None) or _system_reason(cause or error)
-
-
-_REASONS: tuple[tuple[type[OSError], str], ...] = (
-    (TimeoutError, "no answer in time"),
-    (ConnectionRefusedError, "connection refused"),
-    (ConnectionError, "the connection was cut off"),
-)
-
-
-def _tls_reason(cause: BaseException | None, host: str) -> str | None:
-    if (ssl := sys.modules.get("ssl")) is None:
-        return None
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"the certificate of {host} is not valid: {cause.verify_message}"
-    if isinstance(cause, ssl.SSLError):
-        return f"no TLS with {host}: {(cause.reason or 'the connection ended').replace('_', ' ').lower()}"
-    return None
-
-
-def _system_reason(error: BaseException) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    return os.strerror(number) if isinstance(number, int) else f"no answer ({type(error).__name__})"

@@ -14,7 +14,7 @@ import atexit
 import sys
 import time
 
-from dither_shared.light import WeakSet, cast, suppress
+from dither_shared.light import WeakSet, cast, new_rlock
 
 from ..forks import importing
 from ..settings import seconds
@@ -39,7 +39,7 @@ class Worker:
     If a step raises, ``failed`` gets the exception and the thread ends; the next ``wake`` starts another.
     """
 
-    _condition: threading.Condition | None = None
+    _made: tuple[threading.RLock, threading.Condition] | None = None
 
     def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
         self._step = step
@@ -51,16 +51,23 @@ class Worker:
         self._closed = False
 
     @property
-    def _changed(self) -> threading.Condition:
-        """The condition variable, created on first use, because a program that sends nothing needs none."""
-        known = self._condition
+    def _parts(self) -> tuple[threading.RLock, threading.Condition]:
+        """A lock and its condition, created on first use, because a program that sends nothing needs none.
+
+        Only the lock is entered: the condition does that by a function in Python, in whose steps a signal handler may
+        raise, and then the lock would be held for ever.
+        """
+        known = self._made
         if known is not None:
             return known
         with importing():
             from threading import Condition  # noqa: PLC0415 - it is a tenth of a start
 
-        # if there are two threads, one of them
-        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))
+        lock = new_rlock()
+        # if there are two threads, the pair of one of them
+        return cast(
+            "tuple[threading.RLock, threading.Condition]", vars(self).setdefault("_made", (lock, Condition(lock)))
+        )
 
     def wake(self, *, cut: bool = False) -> None:
         """Make sure that a thread runs; return at once. With ``cut``, end a wait between two steps.
@@ -70,34 +77,28 @@ class Worker:
         """
         if (self._woken and self._thread is not None and not cut) or sys.is_finalizing():
             return  # the step after an earlier wake is still to come, or the interpreter is shutting down
-        with self._changed:
-            self._woken = True
-            if cut and not self._cut:
-                self._cut = True
-                self._changed.notify_all()
-            if self._thread is not None or self._closed:
-                return
-            from threading import Thread  # noqa: PLC0415 - it is loaded
-
-            try:
-                thread = self._thread = Thread(target=self._run, name="dither", daemon=True)
-            except RuntimeError:  # a subinterpreter without daemon threads: only another program will send
-                return
-        if not _at_work:
-            _register()
-        _at_work.add(self)
-        self._start(thread)
-
-    def _start(self, thread: threading.Thread) -> None:
-        """Start a thread without the lock, because under gevent the new one may run before ``start`` returns."""
-        started = False
+        lock, changed = self._parts
+        thread, started = None, False
         try:
-            thread.start()
+            with lock:
+                self._woken = True
+                if cut:
+                    self._cut = True
+                    changed.notify_all()  # even if it was cut: a signal handler may have kept the last call from this
+                if self._thread is not None or self._closed:
+                    return
+                from threading import Thread  # noqa: PLC0415 - it is loaded
+
+                thread = self._thread = Thread(target=self._run, name="dither", daemon=True)
+            if not _at_work:
+                _register()
+            _at_work.add(self)
+            thread.start()  # without the lock, because under gevent the new one may run before this returns
             started = True
-        except RuntimeError:  # too many threads, or the interpreter is shutting down: the next run will send
+        except RuntimeError:  # no daemons in this interpreter, too many threads, or a shutdown: the next run will send
             pass
         finally:
-            if not started:
+            if thread is not None and not started:
                 self._ended(thread)
 
     def flush(self, timeout: float, over: Callable[[], bool] = lambda: False) -> bool:
@@ -108,28 +109,31 @@ class Worker:
         if sys.is_finalizing():
             return False
         self.wake(cut=True)
-        with self._changed:
-            self._changed.wait_for(lambda: self._thread is None or (self._resting and over()), timeout)
+        lock, changed = self._parts
+        with lock:
+            changed.wait_for(lambda: self._thread is None or (self._resting and over()), timeout)
             return self._thread is None
 
     def rested(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until nothing is being sent; return whether nothing is."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None or self._resting, timeout)
+        lock, changed = self._parts
+        with lock:
+            return changed.wait_for(lambda: self._thread is None or self._resting, timeout)
 
     def close(self) -> None:
         """Ask the thread to end after the upload that may be under way; do not wait for it."""
         if sys.is_finalizing():
             return
-        with self._changed:
+        lock, changed = self._parts
+        with lock:
             self._closed = True
-            self._changed.notify_all()
+            changed.notify_all()
 
     def open(self) -> None:
         """Go on after ``close``."""
         if sys.is_finalizing():
             return
-        with self._changed:
+        with self._parts[0]:
             self._closed = False
 
     def join(self, timeout: float) -> None:
@@ -140,7 +144,7 @@ class Worker:
 
     def after_fork(self) -> None:
         """Start again in a child process, which has inherited the locks but not the thread."""
-        vars(self).pop("_condition", None)
+        vars(self).pop("_made", None)
         self._thread = None
 
     def _run(self) -> None:
@@ -155,24 +159,26 @@ class Worker:
             self._ended(current_thread())
 
     def _ended(self, thread: threading.Thread) -> None:
-        with self._changed:
+        lock, changed = self._parts
+        with lock:
             if self._thread is thread:
                 self._thread = None
-            self._changed.notify_all()
+            changed.notify_all()
 
     def _again(self) -> bool:
         """Take one step and wait; return whether there is another."""
-        with self._changed:
+        lock, changed = self._parts
+        with lock:
             self._woken = self._cut = self._resting = False
         pause = self._step()
-        with self._changed:
+        with lock:
             if pause is None and not self._woken:
                 self._thread = None  # under the lock, so that the next wake starts a new thread
                 return False
             if pause:
                 self._resting = True
-                self._changed.notify_all()
-            self._changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
+                changed.notify_all()
+            changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
             return not self._closed
 
 
@@ -229,8 +235,10 @@ def _at_exit() -> None:
     """
     begun = time.monotonic()  # shared by all clients, which wait together
     for exit_wait in list(_armed):
-        with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
+        try:  # noqa: SIM105 - whatever a signal handler raises, such as for Ctrl-C, ends the wait
             exit_wait.wait(begun)
+        except (Exception, KeyboardInterrupt):  # noqa: S110
+            pass
     if not _in_subinterpreter():
         return
     workers = list(_at_work)

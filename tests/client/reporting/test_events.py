@@ -191,6 +191,18 @@ def test_disk_holds_only_the_row_and_no_event_of_any_and_set(make: Make, folder:
     assert (after.st_mtime_ns, after.st_size) == (0, opened.st_size), "nor does the file's time show an event"
 
 
+def test_status_says_spent_in_the_first_period_whose_events_count_no_more(make: Make, monday: Calendar) -> None:
+    """As the JavaScript client does: the report of an ended period makes no difference."""
+    client, states = make(metrics=only("crash", "used", "exports", cap=40.0)), []
+    for _ in range(5):
+        client.add("crash")
+        states.append({metric.name: metric.state for metric in client.status().metrics})
+        monday.pass_days(7)
+    assert [state["crash"] for state in states] == ["collected", "collected", "spent", "spent", "spent"]
+    assert [state["used"] for state in states] == [state["crash"] for state in states]
+    assert [state["exports"] for state in states] == ["collected", "collected", "collected", "spent", "spent"]
+
+
 @pytest.mark.parametrize("seal", [None, KEYS["x25519"]])
 @pytest.mark.parametrize("cap", [20.0, 200.0])
 def test_row_is_reported_once_although_its_events_cannot_be_deleted(

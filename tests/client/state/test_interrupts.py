@@ -3,12 +3,13 @@
 import inspect
 import signal
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,43 +18,63 @@ from dither.reporting.journal import Journal
 from dither.state.folder import FolderState
 from dither.state.journal_records import Debit, Queued, from_lines
 from dither.state.locks import FileLock, Owner, ThreadLock
+from dither.upload.worker import Worker
 
-_WATCHED = {"journal.py", "locks.py", "files.py", "folder.py", "recorder.py"}
+_WATCHED = {"journal.py", "locks.py", "files.py", "folder.py", "recorder.py", "permission.py", "core.py"}
+
+
+@pytest.fixture(autouse=True)
+def _timeout() -> Iterator[None]:
+    """Let the host's handler of a signal raise what the client's own calls of the system raise, too."""
+
+    def timeout(*_: object) -> NoReturn:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGTERM, timeout)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def ours(file: str) -> bool:
+    return "dither" in file and Path(file).name in _WATCHED
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt before the ``number``-th line, or byte code, of the client's own modules."""
+    """Lets the signal arrive before the ``number``-th line, or byte code, of the files that are ``watched``."""
 
-    def __init__(self, number: int, *, opcodes: bool) -> None:
+    def __init__(self, number: int, watched: Callable[[str], bool], *, opcodes: bool) -> None:
         self.left = number
+        self._watched = watched
         self._event = "opcode" if opcodes else "line"
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> "Interrupt | None":
         code = frame.f_code
-        if "dither" not in code.co_filename or Path(code.co_filename).name not in _WATCHED:
+        if not self._watched(code.co_filename):
             return None
         frame.f_trace_opcodes = self._event == "opcode"
         if event == self._event:
             self.left -= 1
             if not self.left:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGTERM)
         return self
 
 
-def interrupted(number: int, work: Callable[[], object], *, opcodes: bool) -> KeyboardInterrupt | None:
+def interrupted(
+    number: int, work: Callable[[], object], watched: Callable[[str], bool] = ours, *, opcodes: bool
+) -> TimeoutError | None:
     """Return the exception that was raised, with the frames that it passed, or None if the call had fewer steps."""
-    before, interrupt = sys.gettrace(), Interrupt(number, opcodes=opcodes)
+    before, interrupt = sys.gettrace(), Interrupt(number, watched, opcodes=opcodes)
     here = inspect.currentframe()
     assert here is not None
     here.f_trace_opcodes = opcodes  # without it Python 3.12.1 traces byte codes only from the second settrace on
     sys.settrace(interrupt)
     try:
         work()
-    except KeyboardInterrupt as error:
+    except TimeoutError as error:
         return error
     finally:
         sys.settrace(before)
-    assert interrupt.left > 0
+    assert interrupt.left > 0, "the exception is not lost"
     return None
 
 
@@ -76,7 +97,7 @@ def test_interrupt_at_any_step_of_a_record_leaves_no_lock_held(
     parts = parts_on(folder, today=calendar)
     other = make(folder)  # it has separate descriptors, as another process would
     parts.record("mobile", True)
-    step = 13 if opcodes else 1
+    step = 17 if opcodes else 2
     number, caught = 0, None
     while number == 0 or caught:
         number += step
@@ -154,6 +175,19 @@ def test_interrupt_at_any_step_of_sending_frees_the_lock(make: Make, folder: Pat
         lock = FileLock(str(folder / "sending"), 1)
         assert lock.acquire()
         lock.release()
+
+
+def test_interrupt_within_a_condition_of_the_standard_library_leaves_the_worker_to_other_threads() -> None:
+    """Its steps are in Python; those of a lock are not."""
+    worker, number, caught = Worker(lambda: None, print), 0, None
+    while number == 0 or caught:
+        number += 1
+        caught = interrupted(number, worker.close, threading.__file__.__eq__, opcodes=True)
+        other = threading.Thread(target=worker.rested, args=(0,), daemon=True)
+        other.start()
+        other.join(20)
+        assert not other.is_alive(), caught
+    assert number > 10
 
 
 def test_the_lock_of_a_dropped_owner_is_free() -> None:
