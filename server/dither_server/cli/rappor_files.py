@@ -149,7 +149,7 @@ def answer_of(given: _Decodable, fit: Fit, confidence: float, *, everything: boo
     shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
     reports = int(given.table.reports.sum())
     error = np.where(np.isfinite(fit.standard_error), fit.standard_error, np.nan)
-    rest = Unlisted.of(fit.unlisted, fit.unlisted_error, 1 - confidence)
+    rest = Unlisted.of(fit.unlisted, fit.unlisted_error, confidence)
     return {
         "reports": reports,
         "candidates": len(given.strings),

@@ -31,7 +31,7 @@ _SUREST = float(np.nextafter(1, 0))
 
 @dataclass(frozen=True)
 class Unlisted:
-    """The share of people whose string is none of the candidates; the interval is clipped to [0, 1]."""
+    """The share of people whose string is none of the candidates; its interval lies in [0, 1], and is never a point."""
 
     frequency: float
     standard_error: float
@@ -39,16 +39,17 @@ class Unlisted:
     high: float
 
     @classmethod
-    def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
-        """Return the share with an interval that misses it with probability ``alpha``; None if that is ``too_wide``.
+    def of(cls, frequency: float, error: float, confidence: float) -> Self | None:
+        """Return the share with its ``normal_interval``; None if the error alone makes that ``too_wide``.
 
-        The width is judged before clipping, when it hardly depends on the estimate. If it were judged afterwards, few
-        reports would yield a result only if the estimate is near 0 or 1, and most of these intervals would miss.
+        The width is that of an interval far from 0 and 1, which hardly depends on the estimate. If the interval itself
+        were judged, few reports would yield a result only if the estimate is near 0 or 1, and most of these would miss.
         """
-        margin = -NormalDist().inv_cdf(alpha / 2) * error
-        if too_wide(frequency - margin, frequency + margin):
+        margin = -NormalDist().inv_cdf((1 - confidence) / 2) * error
+        if too_wide(-margin, margin):  # also of an infinite error
             return None
-        return cls(frequency, error, min(1.0, max(0.0, frequency - margin)), min(1.0, max(0.0, frequency + margin)))
+        low, high = normal_interval(np.array([frequency]), np.array([error]), confidence)
+        return cls(frequency, error, low.item(), high.item())
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ def _fitted(
     if few:
         none = np.full(len(labels), np.nan)
         return columns._replace(noise_low=none, noise_high=none), fit.consistent, fit.found, None
-    return columns, fit.consistent, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
+    return columns, fit.consistent, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, confidence)
 
 
 def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> tuple[Floats, Floats]:

@@ -140,9 +140,13 @@ class Rows:
 
 
 def _sum_variance(p: float, q: float, held: float, cells: int) -> float:
-    """Return the variance of one report's estimate of the share of people in any of ``cells``, if it is ``held``."""
+    """Return the variance of one report's estimate of the share of people in any of ``cells``, if it is ``held``.
+
+    An estimate beyond 0 or 1 counts as that end: otherwise few reports would seem precise if they are far off.
+    """
+    held = min(max(held, 0.0), 1.0)
     noise = cells * q * (1 - q) + held * (p - q) * (1 - p - q)
-    return max(0.0, noise / (p - q) ** 2 + held * (1 - held))
+    return noise / (p - q) ** 2 + held * (1 - held)
 
 
 def _levels(mechanism: ProjectiveBuckets) -> tuple[float, float]:

@@ -156,7 +156,7 @@ class Discoveries(Summary):
         metric = survey.metric
         _require(survey, query)
         found: Discovered = survey.estimate(query.confidence)
-        rest = Unlisted.of(found.unlisted, found.unlisted_error, 1 - found.confidence)
+        rest = Unlisted.of(found.unlisted, found.unlisted_error, found.confidence)
         about = {
             **survey.metadata(query.confidence),
             "health": health(metric.mechanism, (), survey.tally),

@@ -76,8 +76,11 @@ def combined_means(name: str, surveys: Sequence[CollectedReports], confidence: f
     covariance = overlaps.reshape(len(known), len(known)) * np.sqrt(np.outer(people, people))
     np.fill_diagonal(covariance, 0.0)
     mean = combined(means, confidence, covariance)
-    scale = [Scale.of(one.metric).mean(mean) for one in known[:1]]
-    rows = [{**row, "frequency": row["value"], "value": "mean"} for row in scale]
+    scales = [Scale.of(one.metric) for one in known[:1]]
+    rows = [
+        {**scale.mean(mean), "frequency": finite(scale.value(mean.estimate)), "value": scale.mean_name}
+        for scale in scales
+    ]
     about = {
         "metric": name,
         "versions": [one.metric.version for one in known],
@@ -138,7 +141,7 @@ def _means(sides: tuple[CollectedReports, CollectedReports], query: Comparison, 
     reach = (normal.inv_cdf(POWER) - normal.inv_cdf(level / 2)) / query.change
     needed = (first.spread + second.spread) * (reach * reach) if alike else math.nan
     return {
-        "value": "mean",
+        "value": one.mean_name,
         "first": finite(first.value),
         "second": finite(second.value),
         "difference": finite(difference),
@@ -191,7 +194,7 @@ def _estimate(side: CollectedReports, confidence: float) -> NumericEstimate:
 
 
 def trend(metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidence: float) -> Table:
-    """Return the trend: rows of mean, p50 and p95, each with one point per step."""
+    """Return the trend: rows of the (geometric) mean, p50 and p95, each with one point per step."""
     scale, taken = Scale.of(metric), list(steps)
     about = {
         "metric": metric.name,
@@ -204,7 +207,7 @@ def trend(metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidenc
     }
     points = [_points(scale, step) for step in taken]
     tests = [_tested(scale, [step for step in taken if _enough(step)]), *([np.nan] * 3 for _ in _QUANTILES)]
-    columns: dict[str, Any] = {"value": ["mean", *_QUANTILES]}
+    columns: dict[str, Any] = {"value": [scale.mean_name, *_QUANTILES]}
     columns |= {name: [finite(row[place]) for row in tests] for place, name in enumerate(_TESTS)}
     columns |= {"adjusted": columns["p_value"], "drift": [bool(row[2] < 1 - confidence) for row in tests]}
     return Table(about, columns | {"points": [list(row) for row in zip(*points, strict=True)] or [[], [], []]})

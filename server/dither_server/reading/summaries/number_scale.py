@@ -37,6 +37,11 @@ class Scale:
         """Which mean is estimated."""
         return "geometric" if self.log else "arithmetic"
 
+    @property
+    def mean_name(self) -> str:
+        """The name of the mean in a table."""
+        return "geometric mean" if self.log else "mean"
+
     def value(self, part: float) -> float:
         """Return the number at a part of the range, which may lie beyond 0 or 1."""
         if not math.isfinite(part):

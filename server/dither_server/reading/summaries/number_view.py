@@ -108,7 +108,7 @@ class NumberView(EstimateView):
 
     def _mean(self) -> PointEstimate:
         mean = self.table.about["mean"]
-        point = self._point("geometric mean" if self.scale.log else "mean", mean)
+        point = self._point(self.scale.mean_name, mean)
         if point.doubt or self.scale.log or mean["low"] is None or mean["high"] is None:
             return point
         half = max(mean["high"] - mean["value"], mean["value"] - mean["low"])
@@ -216,5 +216,4 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> SeriesLine
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
         texts.append((f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "drifts" if row["drift"] else ""
-    name = "geometric mean" if scale.log and row["value"] == "mean" else _NAMES.get(row["value"], row["value"])
-    return SeriesLine(name, texts, drift, drawing_of(places, days))
+    return SeriesLine(_NAMES.get(row["value"], row["value"]), texts, drift, drawing_of(places, days))

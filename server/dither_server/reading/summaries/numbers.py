@@ -220,7 +220,8 @@ class Numbers(Summary):
         """Return the test of the mean; differences are in the unit, also of geometric means."""
         if query.values:
             raise ParameterError("values", f"does not apply to {metric.name}, of which the mean is watched")
-        found, scale = watched(["mean"], reference, looks, query.confidence, query.change), Scale.of(metric)
+        scale = Scale.of(metric)
+        found = watched([scale.mean_name], reference, looks, query.confidence, query.change)
         before = float(reference.frequency[0])
         value = scale.value(before)
         moved = {

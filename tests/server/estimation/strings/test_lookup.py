@@ -56,10 +56,13 @@ def test_nothing_is_stated_beyond_a_list_of_all_that_people_hold(surveys: list[t
 
 
 @pytest.mark.parametrize(
-    ("frequency", "low", "high"), [(-0.5, 0, 0), (-0.1, 0, 0.135), (0.5, 0.265, 0.735), (1.05, 0.815, 1), (1.5, 1, 1)]
+    ("frequency", "low", "high"),
+    [(-0.5, 0, 0.038), (-0.1, 0, 0.147), (0.5, 0.265, 0.735), (1.05, 0.812, 1), (1.5, 0.962, 1)],
 )
-def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, low: float, high: float) -> None:
-    rest = Unlisted.of(frequency, 0.12, 0.05)
+def test_interval_of_the_unlisted_share_lies_in_the_range_and_is_no_point(
+    frequency: float, low: float, high: float
+) -> None:
+    rest = Unlisted.of(frequency, 0.12, 0.95)
     assert rest is not None
     assert (rest.low, rest.high) == pytest.approx((low, high), abs=0.001)
 
@@ -108,8 +111,8 @@ def test_the_surest_interval_of_a_string_is_of_the_largest_number_below_1(monkey
 def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:
     """Were it stated where the end of the range cuts the interval, those stated of 0.48 would all miss it."""
     for frequency in (-0.1, 0.02, 0.48, 1.05):
-        assert Unlisted.of(frequency, 0.17, 0.05) is None, frequency
-        assert Unlisted.of(frequency, 0.12, 0.05) is not None, frequency
+        assert Unlisted.of(frequency, 0.17, 0.95) is None, frequency
+        assert Unlisted.of(frequency, 0.12, 0.95) is not None, frequency
 
 
 def test_a_short_list_is_fitted_together() -> None:

@@ -51,6 +51,16 @@ def test_reports_of_one_device_share_the_variance_of_their_permanent_point() -> 
     assert rows.variance(np.array([[share]]))[0, 0] == pytest.approx(spread)
 
 
+def test_few_reports_that_overshoot_1_have_no_smaller_error_than_at_1() -> None:
+    """The share of people who hold any of the strings of a list, and that of nobody."""
+    marks = np.zeros((1, 1), dtype=np.uint16)
+    errors = [
+        Rows(np.array([[held, 0.0]]), np.array([20]), 0.9, 0.01).listed(marks, 0.0)[1] for held in (1.1, 1, -0.1, 0)
+    ]
+    assert errors[0] == errors[1] == pytest.approx(2 * (0.9 * 0.1 / 20) ** 0.5 / 0.89)  # debiased, of half the buckets
+    assert errors[2] == errors[3] == pytest.approx(2 * (0.01 * 0.99 / 20) ** 0.5 / 0.89)
+
+
 def test_shares_are_debiased_by_the_exact_law_of_a_report() -> None:
     law = np.array(SKETCH.cell_law(b"v", 1), dtype=np.float64)
     rows = Rows.of(SKETCH, Tally.zero(SKETCH), range(2))

@@ -86,7 +86,7 @@ def test_large_change_is_seen_in_mean_and_quantiles() -> None:
     rng = np.random.default_rng(8)
     rows = comparison(LOG, *(drawn(LOG, hill(LOG, middle), 100_000, rng) for middle in (0.3, 0.6)))
     assert [(row["value"], row["changed"], row["reports_needed"]) for row in rows] == [
-        ("mean", True, None),
+        ("geometric mean", True, None),
         ("p50", True, None),
         ("p95", True, None),
     ]
