@@ -226,7 +226,7 @@ def upper_bound(successes: int, trials: int, confidence: float) -> float:
 
 
 @lru_cache(1 << 14)  # many events have the same counts
-def _quantile(level: float, a: float, b: float) -> float:
+def _quantile(level: float, a: int, b: int) -> float:
     """Return x with I_x(a, b) = level, by bisection: 60 halvings reach the precision of floats."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -235,7 +235,7 @@ def _quantile(level: float, a: float, b: float) -> float:
     return (low + high) / 2
 
 
-def _regularized(x: float, a: float, b: float) -> float:
+def _regularized(x: float, a: int, b: int) -> float:
     """Return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22)."""
     if x == 1:  # of a quantile that a float cannot tell from 1
         return 1.0
@@ -245,22 +245,20 @@ def _regularized(x: float, a: float, b: float) -> float:
     return front * _continued_fraction(x, a, b) / a
 
 
-def _continued_fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of I_x(a, b) by Lentz's algorithm, for x <= (a+1)/(a+b+2)."""
-    tiny = 1e-300
-    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1), tiny)
+def _continued_fraction(x: float, a: int, b: int) -> float:
+    """Return the continued fraction of I_x(a, b) by Lentz's algorithm, for x <= (a+1)/(a+b+2).
+
+    It ends because b is whole, and none of its denominators is 0: ``even`` is positive, and ``odd`` above -1.
+    """
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     fraction = d
-    for m in range(1, 100_000):
+    for m in range(1, b):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d, c = 1 / _away(1 + even * d, tiny), _away(1 + even / c, tiny)
+        d, c = 1 / (1 + even * d), 1 + even / c
         fraction *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d, c = 1 / _away(1 + odd * d, tiny), _away(1 + odd / c, tiny)
+        d, c = 1 / (1 + odd * d), 1 + odd / c
         fraction *= d * c
         if abs(d * c - 1) < 1e-14:
             break
     return fraction
-
-
-def _away(value: float, tiny: float) -> float:
-    return value if abs(value) > tiny else tiny
