@@ -38,14 +38,6 @@ class Items:
     ordered: bool = False
     sets: bool = False
 
-    def count(self, size: int) -> int:
-        """Return the number of items over ``size`` values."""
-        return 1 << size if self.sets else size
-
-    def sums(self, size: int) -> tuple[int, int]:
-        """Return the minimum and the maximum of the sum of the shares of ``size`` values."""
-        return (0, size) if self.sets else (0 if self.open else 1, 1)
-
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
