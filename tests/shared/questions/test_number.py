@@ -63,6 +63,7 @@ def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
 
     assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
+    assert NumberQuestion(1e9, 1e9 + 2).words() == "a number from 1000000000 to 1000000002", "room for two points"
 
 
 def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
