@@ -1,5 +1,6 @@
 """Intervals about those who reported, by enumeration of the law of noise; and many intervals at once."""
 
+import math
 from functools import cache
 from itertools import product
 from statistics import NormalDist
@@ -22,6 +23,7 @@ from dither_server.estimation.intervals.score import (
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
+    LocalHashing,
     Mechanism,
     OptimizedUnary,
     RandomizedResponse,
@@ -49,6 +51,22 @@ def test_a_count_is_nearly_normal_from_a_variance_of_ten() -> None:
     q = float(coins.q)
     enough = -(-10 // (q * (1 - q)))
     assert nearly_normal(coins, np.array([enough - 1, enough]), 1.0).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("family", [LocalHashing, OptimizedUnary])
+def test_a_count_of_repeated_reports_is_nearly_normal_if_the_permanent_draws_of_its_people_are(
+    family: type[LocalHashing | OptimizedUnary],
+) -> None:
+    """Their number of lies, as far as it is theirs: most of hashing's variance at a share of 0, of unary's at 1."""
+    mechanism, times = family.calibrate(16, 1.0, 2.0), 30
+    stage = mechanism.permanent_stage
+    assert stage is not None
+    kept = ((mechanism.p - mechanism.q) / (stage.p - stage.q)) ** 2
+    levels = ((stage.p, mechanism.p), (stage.q, mechanism.q))
+    lies = [drawn * (1 - drawn) for drawn, _ in levels]
+    part = max(times * lie / (lie * (times - 1) + p * (1 - p) / kept) for lie, (_, p) in zip(lies, levels, strict=True))
+    enough = math.ceil(10 * part**2 * times / min(lies))
+    assert nearly_normal(mechanism, np.array([enough - 1, enough]), times).tolist() == [False, True]
 
 
 @cache
