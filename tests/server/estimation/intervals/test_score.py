@@ -15,6 +15,7 @@ from dither_server.estimation.intervals.score import (
     Law,
     fieller,
     nearly_normal,
+    noise_law,
     normal_interval,
     score_interval,
     share_interval,
@@ -30,6 +31,8 @@ from dither_shared import (
     SymmetricUnary,
 )
 
+Z = NormalDist().inv_cdf(0.975)
+HALF = np.array([0.5])
 PURE: list[Mechanism] = [
     RandomizedResponse.calibrate(2, 1.0),
     RandomizedResponse.calibrate(16, 1.0),
@@ -228,6 +231,14 @@ def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
         assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
 
 
+def test_interval_of_a_share_is_corrected_by_the_skewness_of_its_noise() -> None:
+    mechanism, trials = RandomizedResponse.calibrate(16, 1.0), np.array([1_000])
+    for z, end in zip((Z, -Z), share_interval(mechanism, HALF, trials, 0.05, sampled=False), strict=True):
+        error = noise_law(mechanism).error(end, trials)
+        skewness = third_moment(mechanism, end, trials, sampled=False) / error**3
+        assert (HALF - end) / error == pytest.approx(z + (Z**2 - 1) / 6 * skewness, rel=1e-3)
+
+
 def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_without_reports() -> None:
     estimates = np.array([-0.2, 0.5, 1.3])
     low, high = score_interval(Law(1.0, 0.0, 1.0), estimates, np.zeros(3, int), 0.05)
@@ -272,9 +283,6 @@ def test_skewness_is_asked_for_at_the_estimate_and_then_at_the_ends_so_computed(
 
     low, high = score_interval(Law(1.0, 0.0, 0.0), np.array([0.3]), np.array([100]), 0.05, skewness=skewness)
     assert places == [0.3, 0.3, low.item(), high.item()]
-
-
-Z = NormalDist().inv_cdf(0.975)
 
 
 def test_both_fieller_ends_lie_z_errors_from_the_ratio() -> None:
