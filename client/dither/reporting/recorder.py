@@ -97,7 +97,7 @@ class _Stratifier:
     def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
         """Log an attribute; search once for the name that may have been meant, because that takes long."""
         kind = f"unknown attribute in {place}"
-        meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        meant = did_you_mean(name, known) if kind not in self._diagnostics.counts else ""
         who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
         mistake = who + (meant or f"; declared here: {', '.join(known) or 'nothing'}")
         if self._strict:

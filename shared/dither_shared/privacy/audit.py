@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism
+from ..mechanism import NUMBERS, Item, Mechanism
 from ..primitives.entropy import Entropy, KeyedEntropy
 from ..wire import Report
 
@@ -97,7 +97,7 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     size = mechanism.size or 0
     if mechanism.items.sets:
         some = [0, (1 << mechanism.largest) - 1]
-    elif mechanism.items.ordered:  # the farther apart they are, the easier to distinguish
+    elif mechanism.items == NUMBERS:  # the farther apart they are, the easier to distinguish
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
@@ -116,7 +116,7 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
-        if mechanism.items.ordered:
+        if mechanism.items == NUMBERS:
             return sum(cells)  # the higher a cell, the more it points to the last item
         if not mechanism.independent_cells:  # then a report either has some of the marked cells, or none
             return bool(cells & first) - bool(cells & second)

@@ -193,7 +193,7 @@ def third_moment(
     """
     p, q, thinning = float(mechanism.p), float(mechanism.q), 1.0 if sampled else float(1 - mechanism.coverage)
     found, stage = _third(p, q, share, thinning) / (p - q) ** 3, mechanism.permanent_stage
-    if repeats > 1 and (sampled or stage is not None):
+    if sampled or stage is not None:
         again = noise_law(mechanism, repeats).people
         high, low = (1.0, 0.0) if stage is None else (float(stage.p), float(stage.q))
         kept = (p - q) / (high - low)

@@ -241,7 +241,7 @@ def test_interval_of_a_share_is_corrected_by_the_skewness_of_its_noise() -> None
 
 def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_without_reports() -> None:
     estimates = np.array([-0.2, 0.5, 1.3])
-    low, high = score_interval(Law(1.0, 0.0, 1.0), estimates, np.zeros(3, int), 0.05)
+    low, high = score_interval(Law(0.01, 0.0, 0.0), estimates, np.zeros(3, int), 0.05)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
     low, high = normal_interval(estimates, np.full(3, 2.0), 0.95)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
