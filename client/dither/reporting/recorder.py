@@ -257,7 +257,7 @@ class Recorder:
         entropy = self.entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
-        item = answer.item if answer.rest is None else keys.rounded(metric, answer)
+        item = keys.rounded(metric, answer)
         drawn, remembered = recall(metric, item, keys, self.journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
