@@ -8,6 +8,7 @@ import pytest
 
 from contract.exact_law import exact_law
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch
+from dither_shared.mechanisms.prefix_levels import level_weights, prefix_lengths
 from dither_shared.mechanisms.projective_sketch import MOST_COUNTERS
 
 
@@ -25,6 +26,7 @@ def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float)
         assert 0 <= epsilon - mechanism.epsilon < 1e-10
         assert epsilon > 6 or 1 <= mechanism.variance() / least(epsilon) < 1.12
     assert sketch.buckets == 1 << 16
+    assert (prefix.levels, prefix.weights) == (prefix_lengths(39, 12), level_weights(39, prefix.levels))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
