@@ -57,7 +57,7 @@ class Finding:
 def audit(
     mechanism: Mechanism,
     entropy: Entropy,
-    draws: int = 1_000_000,
+    draws: int,
     reports: int = 1,
     confidence: float = 0.999,
     drawn: Callable[[int], object] = lambda _: None,
