@@ -115,5 +115,8 @@ def test_sketch_refuses_listed_answers_bad_buckets_and_discovery_by_another_mech
             family.calibrate(8, 1.0)
     with pytest.raises(ParameterError, match="finds no strings"):
         PrefixSketch.require(ProjectiveSketch.calibrate(None, 1.0), "mechanism")
+    for characters in (0, 255):
+        with pytest.raises(ParameterError, match=f"alphabet: {characters} is out of range"):
+            PrefixSketch.calibrate(None, 1.0, characters=characters)
     with pytest.raises(ParameterError, match="buckets: 1000 is not a power of two"):
         ProjectiveSketch.configure(None, {"epsilon": 1.0, "buckets": 1000})
