@@ -29,29 +29,20 @@ from .rows import RowFormat, Shape
 class Items:
     """The kind of items that a mechanism takes, described by ``words``.
 
-    ``open``: there is no list of them; ``ordered``: cells follow their order; ``sets``: an item is any set of the
-    ``size`` values, so that shares do not add up to 1.
+    ``open``: there is no list of them; ``sets``: an item is any set of the ``size`` values, so that shares do not add
+    up to 1.
     """
 
     words: str
     open: bool = False
-    ordered: bool = False
     sets: bool = False
-
-    def count(self, size: int) -> int:
-        """Return the number of items over ``size`` values."""
-        return 1 << size if self.sets else size
-
-    def sums(self, size: int) -> tuple[int, int]:
-        """Return the minimum and the maximum of the sum of the shares of ``size`` values."""
-        return (0, size) if self.sets else (0 if self.open else 1, 1)
 
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
 
-NUMBERS = Items("numbers", ordered=True)
-"""Points of an even grid over a range, numbered from 0."""
+NUMBERS = Items("numbers")
+"""Points of an even grid over a range, numbered from 0, whose order that of the cells follows."""
 
 SETS = Items("sets of listed answers", sets=True)
 """Sets of indices of a listed domain, as integers: bit j stands for index j."""

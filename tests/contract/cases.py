@@ -160,8 +160,9 @@ def name_of(case: object) -> str:
 def items(mechanism: Mechanism) -> tuple[Item, ...]:
     """Return every index, or set of indices, of a closed domain; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
-        every = range(mechanism.items.count(mechanism.size))
-        return tuple(item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest)
+        if not mechanism.items.sets:
+            return tuple(range(mechanism.size))
+        return tuple(item for item in range(1 << mechanism.size) if item.bit_count() <= mechanism.largest)
     values: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()

@@ -7,13 +7,14 @@ import pytest
 
 from contract.cases import each, small
 from contract.exact_law import law_of
-from dither_shared import MECHANISMS, Mechanism, Shape
+from dither_shared import MECHANISMS, Mechanism, Shape, SubsetSelection
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanisms.sums import sum_variance
 
 
 def cases() -> list[Mechanism]:
-    return [
+    most = SubsetSelection(size=3, subset=2, inside=Fraction(3, 4))
+    return [most] + [
         case
         for family in MECHANISMS.of(LISTED)
         for case in [*small(family.name, 1.0), *([family.calibrate(7, 1.0)] if family.name != "bit-flip" else [])]

@@ -63,7 +63,7 @@ ROOMS: dict[str, Room] = {
         (
             *_tests("shared/privacy", "composition"),
             *_tests("client/reporting", "ledger", "permanent", "recorder", "survey_draws"),
-            *_tests("client/reporting", "app_name_clash", "strata"),
+            *_tests("client/reporting", "app_name_clash", "strata", "permanent_questions", "events"),
             *_tests("client/state", "lost_secret", "clock", "forged_files"),
             *_tests("client", "consent/test_permission", "upload/test_reasons", "host"),
         ),

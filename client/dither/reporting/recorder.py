@@ -98,7 +98,7 @@ class _Stratifier:
     def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
         """Log an attribute; search once for the name that may have been meant, because that takes long."""
         kind = f"unknown attribute in {place}"
-        near = meant(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        near = meant(name, known) if kind not in self._diagnostics.counts else ""
         who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
         mistake = who + (near or f"; declared here: {', '.join(known) or 'nothing'}")
         if self._strict:
@@ -258,7 +258,7 @@ class Recorder:
         entropy = self.entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
-        item = answer.item if answer.rest is None else keys.rounded(metric, answer)
+        item = keys.rounded(metric, answer)
         drawn, remembered = recall(metric, item, keys, self.journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 

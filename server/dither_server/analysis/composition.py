@@ -162,20 +162,20 @@ def _step(laws: Sequence[_Loss]) -> Fraction:
 def _binomial(epsilon: Fraction, reports: int, digits: int) -> _Loss:
     """Return the law of the loss of ``reports`` randomized responses: reports · ε minus 2 ε for each false one.
 
-    The number of false responses is Bin(reports, 1/(1 + e^ε)). Weights are computed from the mode outwards by their
-    ratios, which are at most 1, and rounded down; after n steps the error is below 3 n. With this error added, and
-    divided by the sum of the kept weights, which is less than the sum of all, they are upper bounds.
+    The number of false responses is Bin(reports, 1/(1 + e^ε)). Weights are computed from the mean outwards by their
+    ratios, which are at most 1 after the first, and rounded down; after n steps the error is below 3 n. With this error
+    added, and divided by the sum of the kept weights, which is less than the sum of all, they are upper bounds.
     """
     odds = exp_below(-epsilon)
-    mode = math.floor((reports + 1) * odds / (1 + odds))
+    mean = math.floor(reports * odds / (1 + odds))
     start, unit, fine = 10 ** (digits + _SPARE), 10**digits, 10 ** (2 * digits + 2 * _SPARE)
     rare, often = math.floor(odds * fine), math.floor(exp_below(epsilon) * fine)
-    more = _outward(start, (((reports - lies) * rare, (lies + 1) * fine) for lies in range(mode, reports)))
-    fewer = _outward(start, ((lies * often, (reports - lies + 1) * fine) for lies in range(mode, 0, -1)))
+    more = _outward(start, (((reports - lies) * rare, (lies + 1) * fine) for lies in range(mean, reports)))
+    fewer = _outward(start, ((lies * often, (reports - lies + 1) * fine) for lies in range(mean, 0, -1)))
     weights = [*reversed(fewer), start, *more]
     error, kept = 3 * len(weights), sum(weights)
     masses = [-(-(weight + error) * unit // kept) for weight in weights]
-    least, most = mode - len(fewer), mode + len(more)
+    least, most = mean - len(fewer), mean + len(more)
     left_out = _LEFT_OUT + error
     masses[-1] += -(-(reports - most) * left_out * unit // kept)
     return _Loss((reports - 2 * least) * epsilon, 2 * epsilon, masses, -(-least * left_out * unit // kept))

@@ -204,7 +204,8 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     )
     error_of_none = _error_of_none(mechanism, trials / float(mechanism.coverage), repeats)
     known = informative(error_of_none, alpha) & (trials > 0)
-    consistent = onto_sums(frequency, *mechanism.items.sums(len(labels)))
+    sets, partial = mechanism.items.sets, mechanism.items.sets or mechanism.items.open
+    consistent = onto_sums(frequency, 0 if partial else 1, len(labels) if sets else 1)
     return columns.where(known), np.where(known, consistent, np.nan)
 
 

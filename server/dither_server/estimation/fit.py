@@ -34,7 +34,7 @@ def onto_subsimplex(frequency: Floats) -> Floats:
 
 
 def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
-    """Return the closest point with entries from 0 to 1 whose sum is from ``least`` to ``most`` (``Items.sums``).
+    """Return the closest point with entries from 0 to 1 whose sum is from ``least`` to ``most``.
 
     As for the simplex, one number is subtracted from all entries before clipping. The sum falls with that number, and
     is linear between the numbers at which an entry reaches 0 or leaves 1. Unknown entries (NaN) stay NaN.

@@ -51,7 +51,7 @@ def prefix_lengths(characters: int, length: int) -> tuple[int, ...]:
     step = _most_symbols(characters, _STEP)
     while (length - first) > step * (_MOST_LEVELS - 1):
         step += 1
-    if length > first and KEPT * _extensions(characters, step) > _MOST:
+    if KEPT * _extensions(characters, step) > _MOST:
         most = first + _most_symbols(characters, _MOST // KEPT) * (_MOST_LEVELS - 1)
         raise ParameterError("length", f"{length} is too long for {characters} characters; {most} at most")
     return (*range(first, length, step), length)

@@ -152,6 +152,6 @@ class PrefixSketch(ProjectiveBuckets):
         whole = bytes_of(item)
         return whole if level == self.confirming else whole[: self.levels[level]]
 
-    def digest(self, item: Item, level: int = 0) -> bytes:
+    def digest(self, item: Item, level: int) -> bytes:
         """Return the digest of the prefix that a level reports."""
         return bucket_digest(self.prefix(item, level), level)

@@ -94,7 +94,7 @@ class ProjectiveBuckets(Chained):
         )
 
     @abstractmethod
-    def digest(self, item: Item, level: int = 0) -> bytes:
+    def digest(self, item: Item, level: int) -> bytes:
         """Return the digest whose words are the buckets of ``item`` in the rows of a level."""
 
     def bucket(self, item: Item, cohort: int = 0) -> int:
@@ -205,7 +205,7 @@ class ProjectiveSketch(ProjectiveBuckets):
         shape = {key: checked_count(numbers[key], key, 2, 1 << 16) for key in ("buckets",) if key in numbers}
         return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **shape)
 
-    def digest(self, item: Item, level: int = 0) -> bytes:
+    def digest(self, item: Item, level: int) -> bytes:
         """Return the digest of a value (its UTF-8 bytes); there is one level."""
         return bucket_digest(bytes_of(item), level)
 

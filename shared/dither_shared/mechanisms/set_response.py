@@ -6,7 +6,6 @@ from fractions import Fraction
 from math import exp
 from typing import ClassVar, Self
 
-from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, SETS, Item, Items
 from ..primitives.channel import TwoLevel
 from ..primitives.probability import as_probability, threshold_text, toward
@@ -48,7 +47,8 @@ class SetResponse(ChainOfSymbols):
     permanent_truth: Fraction | None = None
 
     def __post_init__(self) -> None:
-        size, window = _checked_shape(self.size, self.window)
+        size = checked_size(self.size)
+        window = checked_count(self.window, "window", 1, _widest(size))
         patterns = 1 << window
         truth = toward(Fraction(1, patterns), as_probability(self.truth, "truth"))
         chain = symbol_chain(patterns, truth, self.permanent_truth)
@@ -76,11 +76,10 @@ class SetResponse(ChainOfSymbols):
         """Return the mechanism with that ``window``, or with the one that has the least total risk."""
         size = checked_size(size)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
+        odds, widest = exp(once), _widest(size)
         if window is None:
-            odds, widest = exp(once), _widest(size)
             window = min(range(1, widest + 1), key=lambda s: _spread(s, odds))
-        size, window = _checked_shape(size, window)
-        truth, permanent_truth = truths(1 << window, once, forever)
+        truth, permanent_truth = truths(1 << checked_count(window, "window", 1, widest), once, forever)
         return cls(size=size, window=window, truth=truth, permanent_truth=permanent_truth)
 
     @classmethod
@@ -124,13 +123,6 @@ class SetResponse(ChainOfSymbols):
         """Return the patterns that contain the value; None if the window does not cover it."""
         place = (int(value) - cohort) % self.size
         return tuple(pattern for pattern in range(self.cells) if pattern >> place & 1)
-
-
-def _checked_shape(size: object, window: object) -> tuple[int, int]:
-    d = checked_size(size)
-    if 2 * d > MAX_COUNTERS:
-        raise ParameterError("size", f"{d} values make too large a table of counters")
-    return d, checked_count(window, "window", 1, _widest(d))
 
 
 def _widest(size: int) -> int:

@@ -129,7 +129,7 @@ class Field:
 
     def _tabulate(self) -> None:
         """Fill the tables of powers and logarithms of x, a generator of the multiplicative group."""
-        for lower in range(1, self.order):
+        for lower in range(self.order):
             powers = self._powers_of_x(lower)
             if len(powers) == self.order - 1:
                 self.lower = lower

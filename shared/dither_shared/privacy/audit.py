@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism
+from ..mechanism import NUMBERS, Item, Mechanism
 from ..primitives.entropy import Entropy, KeyedEntropy
 from ..wire import Report
 
@@ -57,7 +57,7 @@ class Finding:
 def audit(
     mechanism: Mechanism,
     entropy: Entropy,
-    draws: int = 1_000_000,
+    draws: int,
     reports: int = 1,
     confidence: float = 0.999,
     drawn: Callable[[int], object] = lambda _: None,
@@ -97,7 +97,7 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     size = mechanism.size or 0
     if mechanism.items.sets:
         some = [0, (1 << mechanism.largest) - 1]
-    elif mechanism.items.ordered:  # the farther apart they are, the easier to distinguish
+    elif mechanism.items == NUMBERS:  # the farther apart they are, the easier to distinguish
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
@@ -116,7 +116,7 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
-        if mechanism.items.ordered:
+        if mechanism.items == NUMBERS:
             return sum(cells)  # the higher a cell, the more it points to the last item
         if not mechanism.independent_cells:  # then a report either has some of the marked cells, or none
             return bool(cells & first) - bool(cells & second)
@@ -226,7 +226,7 @@ def upper_bound(successes: int, trials: int, confidence: float) -> float:
 
 
 @lru_cache(1 << 14)  # many events have the same counts
-def _quantile(level: float, a: float, b: float) -> float:
+def _quantile(level: float, a: int, b: int) -> float:
     """Return x with I_x(a, b) = level, by bisection: 60 halvings reach the precision of floats."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -235,7 +235,7 @@ def _quantile(level: float, a: float, b: float) -> float:
     return (low + high) / 2
 
 
-def _regularized(x: float, a: float, b: float) -> float:
+def _regularized(x: float, a: int, b: int) -> float:
     """Return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22)."""
     if x == 1:  # of a quantile that a float cannot tell from 1
         return 1.0
@@ -245,22 +245,20 @@ def _regularized(x: float, a: float, b: float) -> float:
     return front * _continued_fraction(x, a, b) / a
 
 
-def _continued_fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of I_x(a, b) by Lentz's algorithm, for x <= (a+1)/(a+b+2)."""
-    tiny = 1e-300
-    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1), tiny)
+def _continued_fraction(x: float, a: int, b: int) -> float:
+    """Return the continued fraction of I_x(a, b) by Lentz's algorithm, for x <= (a+1)/(a+b+2).
+
+    It ends because b is whole, and none of its denominators is 0: ``even`` is positive, and ``odd`` above -1.
+    """
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     fraction = d
-    for m in range(1, 100_000):
+    for m in range(1, b):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d, c = 1 / _away(1 + even * d, tiny), _away(1 + even / c, tiny)
+        d, c = 1 / (1 + even * d), 1 + even / c
         fraction *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d, c = 1 / _away(1 + odd * d, tiny), _away(1 + odd / c, tiny)
+        d, c = 1 / (1 + odd * d), 1 + odd / c
         fraction *= d * c
         if abs(d * c - 1) < 1e-14:
             break
     return fraction
-
-
-def _away(value: float, tiny: float) -> float:
-    return value if abs(value) > tiny else tiny

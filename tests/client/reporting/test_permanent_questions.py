@@ -48,7 +48,7 @@ class Case(NamedTuple):
 def number(steps: int, resolution: int) -> Case:
     metric = Metric("asked", SECONDS, DitheredResponse.calibrate(None, *CALM, steps=steps, resolution=resolution))
     grid = SECONDS.grid(metric.mechanism)
-    return Case(metric, [grid.value(point) for point in range(steps * resolution + 1)], {steps + 1})
+    return Case(metric, [grid.value(point) for point in (0.999, *range(steps * resolution + 1))], {steps + 1})
 
 
 def text(question: StringQuestion | DiscoveryQuestion, mechanism: ProjectiveSketch | PrefixSketch) -> Case:

@@ -172,7 +172,8 @@ def test_infinite_losses_add_up_and_are_taken_from_delta() -> None:
     both = _sum(first, second, 4)
     assert both == _Loss(Fraction(4), Fraction(1), [1000, 2480, 3720, 2205], 600)
     finite = _Loss(both.top, both.step, both.masses, 0)
-    assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) > 0
+    least = 3 + log_above(Fraction(1000 + 2480 - 2400, 2480 + 367))  # 1000/e, rounded down, is 367
+    assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) == least
 
 
 def test_sums_of_masses_are_rounded_up() -> None:

@@ -15,13 +15,14 @@ from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
+    CountMeanSketch,
     Mechanism,
     OptimizedUnary,
     ParameterError,
     ProjectiveSketch,
     RandomizedResponse,
+    SetResponse,
 )
-from dither_shared.mechanism import LISTED, SETS, STRINGS
 
 SURVEY = RandomizedResponse(size=2, truth=Fraction(3, 4))
 NAMES = ("no", "yes")
@@ -177,14 +178,27 @@ def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> N
     assert onto_sums(np.array([-0.2, -0.1]), 0, most).tolist() == [0, 0]
 
 
-def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
+def test_consistent_shares_of_bounded_sums_are_those_of_a_simplex_where_it_is_one() -> None:
     rng = np.random.default_rng(3)
     for size in (2, 30):
         for mean in (0.01, 1.0):
             frequency = rng.normal(mean, 0.3, size)
-            assert np.array_equal(onto_sums(frequency, *LISTED.sums(size)), onto_simplex(frequency))
-            assert np.array_equal(onto_sums(frequency, *STRINGS.sums(size)), onto_subsimplex(frequency))
-            assert np.array_equal(onto_sums(frequency, *SETS.sums(size)), np.clip(frequency, 0, 1))
+            assert np.array_equal(onto_sums(frequency, 1, 1), onto_simplex(frequency))
+            assert np.array_equal(onto_sums(frequency, 0, 1), onto_subsimplex(frequency))
+            assert np.array_equal(onto_sums(frequency, 0, size), np.clip(frequency, 0, 1))
+
+
+def test_consistent_shares_keep_the_sum_of_their_kind() -> None:
+    """Whether no report supports any value, or every report every value."""
+    for mechanism, *sums in (
+        (OptimizedUnary.calibrate(3, 1.0), 1, 1),
+        (CountMeanSketch.calibrate(None, 1.0), 0, 1),
+        (SetResponse.calibrate(3, 1.0, window=2), 0, 3),
+    ):
+        reports = np.full(mechanism.cohorts, 10_000)
+        for supporting, total in zip((0, 10_000), sums, strict=True):
+            tally = Tally(reports, np.full((mechanism.cohorts, mechanism.cells), supporting))
+            assert estimate(mechanism, ("a", "b", "c"), tally).consistent.sum() == pytest.approx(total)
 
 
 def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from contract.cases import each
-from dither_shared import ParameterError
-from dither_shared.mechanism import SETS
+from dither_shared import MECHANISMS, ParameterError
+from dither_shared.mechanism import LISTED, SETS
 from dither_shared.mechanisms.auto import candidates, choose
 
 
@@ -24,6 +24,17 @@ def test_choice_for_listed_answers_is_at_the_frontier(case: tuple[int, float]) -
     if optimum.row_bytes <= 64:
         assert over == pytest.approx(1.0, rel=1e-9)
     assert over <= (1.02 if size >= 1024 and epsilon <= 4 else 1.08)
+
+
+@pytest.mark.parametrize("size", [2, 13])
+def test_mechanisms_of_equal_risk_are_ranked_by_the_bytes_of_a_report_and_then_by_simplicity(size: int) -> None:
+    """Of 13 values the projective plane of order 3 has the risk of subset selection; of 2 several have the same."""
+    families = MECHANISMS.of(LISTED)
+    ranked = [
+        (round(risk, 9), mechanism.row_bytes, families.index(type(mechanism)))
+        for mechanism, risk in candidates(size, 1.0).items()
+    ]
+    assert ranked == sorted(ranked)
 
 
 @pytest.mark.parametrize(

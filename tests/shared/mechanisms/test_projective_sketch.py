@@ -8,6 +8,7 @@ import pytest
 
 from contract.exact_law import exact_law
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch
+from dither_shared.mechanisms.prefix_levels import level_weights, prefix_lengths
 from dither_shared.mechanisms.projective_sketch import MOST_COUNTERS
 
 
@@ -25,6 +26,7 @@ def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float)
         assert 0 <= epsilon - mechanism.epsilon < 1e-10
         assert epsilon > 6 or 1 <= mechanism.variance() / least(epsilon) < 1.12
     assert sketch.buckets == 1 << 16
+    assert (prefix.levels, prefix.weights) == (prefix_lengths(39, 12), level_weights(39, prefix.levels))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
@@ -113,5 +115,8 @@ def test_sketch_refuses_listed_answers_bad_buckets_and_discovery_by_another_mech
             family.calibrate(8, 1.0)
     with pytest.raises(ParameterError, match="finds no strings"):
         PrefixSketch.require(ProjectiveSketch.calibrate(None, 1.0), "mechanism")
+    for characters in (0, 255):
+        with pytest.raises(ParameterError, match=f"alphabet: {characters} is out of range"):
+            PrefixSketch.calibrate(None, 1.0, characters=characters)
     with pytest.raises(ParameterError, match="buckets: 1000 is not a power of two"):
         ProjectiveSketch.configure(None, {"epsilon": 1.0, "buckets": 1000})

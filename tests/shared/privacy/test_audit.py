@@ -4,6 +4,7 @@ A sound one fails with probability at most 0.001; the seeds here are fixed, so i
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ from dither_shared import (
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.discrete_gaussian import gaussian_noise
 from dither_shared.primitives.tabulated import TabulatedLaw
-from dither_shared.privacy.audit import Finding, audit, lower_bound, upper_bound
+from dither_shared.privacy.audit import Finding, _best_event, audit, lower_bound, upper_bound
 
 
 def bound(likely: int, unlikely: int, series: int = 2500) -> object:
@@ -252,6 +253,13 @@ def test_audit_tries_the_events_whose_counts_differ_most(often: int, chosen: str
         draws=5000,
     )
     assert finding.event.split()[-1] == chosen
+
+
+def test_audit_tries_a_rare_event_that_differs_by_more_than_chance_before_frequent_ones_that_do_not() -> None:
+    telling, *others = (("payload", number) for number in range(66))
+    one, two = Counter(dict.fromkeys(others, 5_000)), Counter(dict.fromkeys(others, 4_900))
+    one[telling], two[telling] = 100, 10
+    assert _best_event([one, two], 10**6, 0.999, 0.0) == (telling, 0)
 
 
 def test_audit_bound_deducts_delta() -> None:

@@ -15,7 +15,7 @@ def test_composition_adds_up_and_never_rounds_down() -> None:
     assert Fraction(sequential(tenths)) >= sum(map(Fraction, tenths))
     assert sequential(tenths) == pytest.approx(1.0)
     assert sequential([]) == 0
-    assert (group(0.5, 1), group(0.5, 4)) == (0.5, 2)
+    assert (group(0, 4), group(0.5, 1), group(0.5, 4)) == (0, 0.5, 2)
     assert Fraction(group(0.1, 3)) >= 3 * Fraction(0.1)
 
 

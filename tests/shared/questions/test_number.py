@@ -63,6 +63,7 @@ def test_version_of_a_number_ignores_its_unit_and_its_spelling() -> None:
 
     assert metric.question.words() == "a number from 0.5 to 60 s"
     assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
+    assert NumberQuestion(1e9, 1e9 + 2).words() == "a number from 1000000000 to 1000000002", "room for two points"
 
 
 def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
@@ -97,6 +98,7 @@ def test_odds_of_a_number_in_words(mechanism: Mechanism, said: str) -> None:
         (NumberQuestion(0.05, 60, True, "s"), (20, 1), "the number is from 0.54 to 20 s; in 42 of 100 cases"),
         (NumberQuestion(0.05, 60, True, "s"), (20, 2), "the number is 19 s or more; in 42 of 100 cases"),
         (NumberQuestion(0, 24), (63, 1), "the number is from 0 to 12; in 42 of 100 cases a report names a wrong range"),
+        (NumberQuestion(0, 60.3), (20, 2), "the number is 50.4 or more; in"),
         (NumberQuestion(1000, 1001), (32, 1), "the number is from 1000.24 to 1000.75; in"),
         (NumberQuestion(-4e6, 4e6, False, "B"), (32, 1), "the number is from -2100000 to 2000000 B; in"),
     ],

@@ -146,14 +146,11 @@ class LowEnds:
         return np.stack([np.zeros(len(trials)), *inner, np.ones(len(trials))])
 
     def ends(self, seen: Floats, trials: Floats) -> Floats:
-        """Return the least share in [0, 1] whose upper tail does not contain the count; 0 if that of 0 does not."""
-        nought, one = np.zeros(len(seen)), np.ones(len(seen))
-        some = self.excess(nought, seen, trials) < 0
-        if self.tails.alpha > 0.5:
-            beyond = some & (self.excess(one, seen, trials) < 0)
-            nought, some = np.where(beyond, 1.0, nought), some & ~beyond
-        nought[some] = self._between(seen[some], trials[some])
-        return nought
+        """Return the least share in [0, 1] whose upper tail does not contain the count; 1 if all tails contain it."""
+        least = np.zeros(len(seen))
+        some = self.excess(least, seen, trials) < 0
+        least[some] = self._between(seen[some], trials[some])
+        return least
 
     def _between(self, seen: Floats, trials: Floats) -> Floats:
         def excess(places: Indices, share: Floats) -> Floats:
@@ -187,7 +184,7 @@ class LowEnds:
 
 
 def crossing(excess: Callable[[Indices, Floats], Floats], guess: Floats, bracket: Ends, error: Floats) -> Floats:
-    """Return the root of a rising function strictly inside a bracket at whose ends it is below and above 0.
+    """Return the root of a rising function in a bracket at whose low end it is below 0; the high end if there is none.
 
     Secant steps start from a guess. ``excess`` takes indices into the arrays and a point for each; its value is about 1
     if a point is off by ``error``.

@@ -54,8 +54,7 @@ class Tails:
         )
         at_0 = slice(1, None) if share[0] == 0 else slice(None)
         self._of_share = scipy.interpolate.CubicSpline(np.append(0.0, share[at_0]), np.append(d[0] ** 2, d[at_0] ** 2))
-        self._least, self._farthest = d[0], -widest
-        self._at_0 = np.inf if least > alpha - 0.5 else widest
+        self._least, self._farthest, self._at_0 = d[0], -widest, widest
 
     def below(self, estimate: Floats) -> Floats:
         """Return the distance d of the low end below an estimate; d of a share of 0 if the low end is 0."""
@@ -72,7 +71,7 @@ class Tails:
         return np.asarray(np.sqrt(np.maximum(self._of_share(np.minimum(share, self.alike)), 0)))
 
     def wide(self, share: Floats) -> Floats:
-        """Return w for a share; infinity for a share of 0, which has no lower tail."""
+        """Return w for a share; so large for a share of 0 that its lower tail counts as empty, unless α > 1/2."""
         share = np.minimum(share, self.alike)
         with np.errstate(divide="ignore", invalid="ignore"):
             w = (self._of_share(share) / share + share) / 2

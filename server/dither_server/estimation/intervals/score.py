@@ -169,7 +169,8 @@ def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int, repeats: 
     stage = mechanism.permanent_stage
     if stage is None or repeats <= 1:
         return normal
-    part = max(_permanent_part(mechanism, stage, repeats, share) for share in (0.0, 1.0))
+    ends = np.array([0.0, 1.0])
+    part = float((repeats * law_of(stage).variance(ends) / noise_law(mechanism, repeats).variance(ends)).max())
     return np.asarray(normal & (trials / repeats * _least_spread(stage) >= LEAST_NOISE * part**2))
 
 
@@ -177,12 +178,6 @@ def _least_spread(levels: Levels) -> float:
     """Return the variance of the support of one report, of the value for which it is least."""
     p, q = float(levels.p), float(levels.q)
     return min(p * (1 - p), q * (1 - q))
-
-
-def _permanent_part(mechanism: Mechanism, stage: Mechanism, repeats: float, share: float) -> float:
-    """Return the part of the variance of the noise at a share, 0 or 1, that comes from permanent draws."""
-    at = np.array([share])
-    return float(repeats * law_of(stage).variance(at)[0] / noise_law(mechanism, repeats).variance(at)[0])
 
 
 def third_moment(
@@ -198,7 +193,7 @@ def third_moment(
     """
     p, q, thinning = float(mechanism.p), float(mechanism.q), 1.0 if sampled else float(1 - mechanism.coverage)
     found, stage = _third(p, q, share, thinning) / (p - q) ** 3, mechanism.permanent_stage
-    if repeats > 1 and (sampled or stage is not None):
+    if sampled or stage is not None:
         again = noise_law(mechanism, repeats).people
         high, low = (1.0, 0.0) if stage is None else (float(stage.p), float(stage.q))
         kept = (p - q) / (high - low)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, ParameterError, Report, Shape
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import NUMBERS, Item
 
 from ...mechanism_by_name import named
 from ...plots import PlotPanel, lines_of, lines_plot
@@ -235,7 +235,7 @@ def _statistics(mechanism: Mechanism, device: _Device, reports: int, moved: bool
 
 def _both(mechanism: Mechanism) -> tuple[int, int]:
     """Return the indices of two answers; for numbers, the two ends."""
-    return 0, len(answers_of(mechanism)) - 1 if mechanism.items.ordered else 1
+    return 0, len(answers_of(mechanism)) - 1 if mechanism.items == NUMBERS else 1
 
 
 def _learnt(seen: Floats, changed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:

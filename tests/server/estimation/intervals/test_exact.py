@@ -60,10 +60,11 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", [0.9, *ALPHAS])
 def test_tail_probabilities_match_their_definition(alpha: float) -> None:
     split = tails(alpha)
-    assert split.wide(np.zeros(1)) == np.inf
+    assert special.ndtr(-split.wide(np.zeros(1))) == pytest.approx(max(0.0, alpha - 0.5))
+    assert special.ndtr(-split.below(np.zeros(1))) == pytest.approx(min(alpha, 0.5), rel=1e-6)
     for part in (1e-3, 0.1, 0.5, 0.9, 0.999):
         share = np.array([part * split.alike])
         lower = split_of(float(share[0]), alpha)

@@ -1,5 +1,6 @@
 """Intervals about those who reported, by enumeration of the law of noise; and many intervals at once."""
 
+import math
 from functools import cache
 from itertools import product
 from statistics import NormalDist
@@ -14,6 +15,7 @@ from dither_server.estimation.intervals.score import (
     Law,
     fieller,
     nearly_normal,
+    noise_law,
     normal_interval,
     score_interval,
     share_interval,
@@ -22,12 +24,15 @@ from dither_server.estimation.intervals.score import (
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
+    LocalHashing,
     Mechanism,
     OptimizedUnary,
     RandomizedResponse,
     SymmetricUnary,
 )
 
+Z = NormalDist().inv_cdf(0.975)
+HALF = np.array([0.5])
 PURE: list[Mechanism] = [
     RandomizedResponse.calibrate(2, 1.0),
     RandomizedResponse.calibrate(16, 1.0),
@@ -49,6 +54,22 @@ def test_a_count_is_nearly_normal_from_a_variance_of_ten() -> None:
     q = float(coins.q)
     enough = -(-10 // (q * (1 - q)))
     assert nearly_normal(coins, np.array([enough - 1, enough]), 1.0).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("family", [LocalHashing, OptimizedUnary])
+def test_a_count_of_repeated_reports_is_nearly_normal_if_the_permanent_draws_of_its_people_are(
+    family: type[LocalHashing | OptimizedUnary],
+) -> None:
+    """Their number of lies, as far as it is theirs: most of hashing's variance at a share of 0, of unary's at 1."""
+    mechanism, times = family.calibrate(16, 1.0, 2.0), 30
+    stage = mechanism.permanent_stage
+    assert stage is not None
+    kept = ((mechanism.p - mechanism.q) / (stage.p - stage.q)) ** 2
+    levels = ((stage.p, mechanism.p), (stage.q, mechanism.q))
+    lies = [drawn * (1 - drawn) for drawn, _ in levels]
+    part = max(times * lie / (lie * (times - 1) + p * (1 - p) / kept) for lie, (_, p) in zip(lies, levels, strict=True))
+    enough = math.ceil(10 * part**2 * times / min(lies))
+    assert nearly_normal(mechanism, np.array([enough - 1, enough]), times).tolist() == [False, True]
 
 
 @cache
@@ -210,9 +231,17 @@ def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
         assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
 
 
+def test_interval_of_a_share_is_corrected_by_the_skewness_of_its_noise() -> None:
+    mechanism, trials = RandomizedResponse.calibrate(16, 1.0), np.array([1_000])
+    for z, end in zip((Z, -Z), share_interval(mechanism, HALF, trials, 0.05, sampled=False), strict=True):
+        error = noise_law(mechanism).error(end, trials)
+        skewness = third_moment(mechanism, end, trials, sampled=False) / error**3
+        assert (HALF - end) / error == pytest.approx(z + (Z**2 - 1) / 6 * skewness, rel=1e-3)
+
+
 def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_without_reports() -> None:
     estimates = np.array([-0.2, 0.5, 1.3])
-    low, high = score_interval(Law(1.0, 0.0, 1.0), estimates, np.zeros(3, int), 0.05)
+    low, high = score_interval(Law(0.01, 0.0, 0.0), estimates, np.zeros(3, int), 0.05)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
     low, high = normal_interval(estimates, np.full(3, 2.0), 0.95)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
@@ -254,9 +283,6 @@ def test_skewness_is_asked_for_at_the_estimate_and_then_at_the_ends_so_computed(
 
     low, high = score_interval(Law(1.0, 0.0, 0.0), np.array([0.3]), np.array([100]), 0.05, skewness=skewness)
     assert places == [0.3, 0.3, low.item(), high.item()]
-
-
-Z = NormalDist().inv_cdf(0.975)
 
 
 def test_both_fieller_ends_lie_z_errors_from_the_ratio() -> None:
