@@ -180,6 +180,12 @@ def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_t
     assert np.allclose((found.low, found.high), (low, high), rtol=1e-12)
 
 
+def test_interval_of_people_with_permanent_draws_is_that_of_one_report_each() -> None:
+    mechanism, people = RandomizedResponse(size=2, truth=Fraction(3, 4)), np.array([20.0])
+    found = people_interval((mechanism.p, mechanism.q), np.array([0.7]), people, 0.05)
+    assert np.allclose(found, exact_interval(mechanism, np.array([12.0]), people, 0.05), rtol=1e-12)
+
+
 def test_regression_adds_the_sampling_of_people_for_each_further_report() -> None:
     """Var f̂ grows by (D - 1) f (1 - f) / n, so does that of the unlisted share; both ends move in proportion."""
     mechanism, rng, reports = (

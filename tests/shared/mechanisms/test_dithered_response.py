@@ -51,6 +51,10 @@ def test_dithered_response_chooses_the_stated_steps_for_each_epsilon() -> None:
     assert calibrated(25.0).steps == MAX_STEPS
 
 
+def test_third_value_is_known_from_two_steps_on() -> None:
+    assert [calibrated(1.0, steps=steps).two_level.aside for steps in (1, 2, 3)] == [None, 0, 0]
+
+
 def test_dithered_response_reports_the_cell_of_the_point_in_its_phase() -> None:
     mechanism = calibrated(1.0, steps=2, resolution=4)
     assert [[mechanism.marked(v, c)[0] for v in range(9)] for c in range(4)] == [
