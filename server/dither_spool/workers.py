@@ -111,14 +111,13 @@ _SILENCE = 20.0
 
 def _awaited(client: Any, future: Any, note: Callable[[], object]) -> Any:
     """Return the result of a future; call ``note`` each time that there is no worker to compute it."""
-    while True:
-        try:
-            return future.result(timeout=_SILENCE)
-        except TimeoutError:
-            if future.done():  # just now; otherwise it is the task's own error
-                return future.result()
-            if not client.nthreads():
-                note()
+    # A timeout of Dask's own result() cancels it, and raises UnboundLocalError if the result comes at that moment.
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    while not done.wait(_SILENCE):
+        if not client.nthreads():
+            note()
+    return future.result()
 
 
 def _work() -> None:
