@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from ..forks import importing
 from ..reporting.bodies import read
 from ..state.state import BusyError
 from .schedule import BUSY, GONE, AnswerRule, kind_of, rule_for
-from .transport import UnreachableError
+from .transport import UnreachableError, failure_reason
 from .worker import ExitWait, Worker
 
 TYPE_CHECKING = False
@@ -188,21 +187,14 @@ class Uploader:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:
             self._schedule.pause()
-            words = self._reason(error)
+            words = failure_reason(error, self._attempts.host)
             self._attempts.note(words, words, self._schedule.held, accepted=False)
             return False
         except OSError as error:  # the collector may have seen the report, so this counts as an answer
-            words = self._reason(error)
+            words = failure_reason(error, self._attempts.host)
             return self._apply(entry, AnswerRule(words, window=BUSY), words, None)
         self._schedule.reached()
         return self._apply(entry, rule_for(answer.status), kind_of(answer.status), answer)
-
-    def _reason(self, error: OSError) -> str:
-        """Return in words why there was no answer."""
-        with importing():
-            from .reasons import failure_reason  # noqa: PLC0415 - with sockets, which most runs need not
-
-        return failure_reason(error, self._attempts.host)
 
     def _apply(self, entry: Queued, rule: AnswerRule, kind: str, answer: Answer | None) -> bool:
         """Apply the rule for an answer to the report; return whether a flush may continue with others."""

@@ -8,8 +8,7 @@ import pytest
 import dither
 from client.devices import Make
 from client.peers import PATIENCE, Peer, replying_with, request_of, serving
-from dither.upload.reasons import failure_reason
-from dither.upload.transport import UnreachableError, proxy_for
+from dither.upload.transport import UnreachableError, failure_reason, proxy_for
 from dither_shared.bounded_http import AnswerError
 
 BODY = b'{"batch":"secret"}'
