@@ -1,7 +1,7 @@
 """Overview: the status of a client and of each of its metrics, put together from its parts."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 from dither_shared.languages import ENGLISH, Language
@@ -35,21 +35,12 @@ def overview(
 ) -> Status:
     """Return the status of a client, from its parts."""
     outbox, day, listed = journal.outbox, today.toordinal(), list(metrics)
-    unasked, opened = _unasked(listed, journal, recorder, day), _opened(journal)
+    hindrances = _hindrances(listed, journal, recorder, day)
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(
-            _metric_status(
-                metric,
-                consent,
-                permission,
-                journal.ledger,
-                day,
-                say,
-                asked=metric.name not in unasked,
-                unpaid=metric.of in PRIVATE and metric.version not in opened,
-            )
+            _metric_status(metric, consent, permission, journal.ledger, day, say, hindrances[metric.name])
             for metric in listed
         ),
         relayed=relayed(listed, attempts.endpoint, say),
@@ -88,8 +79,22 @@ def _opened(journal: Journal) -> str:
     return ""
 
 
+def _hindrances(metrics: Sequence[Metric], journal: Journal, recorder: Recorder, today: int) -> dict[str, str]:
+    """Return for each metric, by name, why it is not collected even if it is accepted; "" if it is collected."""
+    unasked, opened = _unasked(metrics, journal, recorder, today), _opened(journal)
+    return {
+        metric.name: _hindrance(
+            metric,
+            journal.ledger,
+            today,
+            asked=metric.name not in unasked,
+            unpaid=metric.of in PRIVATE and metric.version not in opened,
+        )
+        for metric in metrics
+    }
+
+
 def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool, unpaid: bool) -> str:
-    """Return in a word why an accepted metric is not collected; "" if it is."""
     if ledger.disabled(metric, today):
         return "disabled"
     if ledger.exhausted(metric, today, unpaid=unpaid):
@@ -100,19 +105,11 @@ def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool, unpai
 
 
 def _metric_status(
-    metric: Metric,
-    consent: Consent,
-    permission: Permission,
-    ledger: Ledger,
-    today: int,
-    say: Language,
-    *,
-    asked: bool,
-    unpaid: bool,
+    metric: Metric, consent: Consent, permission: Permission, ledger: Ledger, today: int, say: Language, hindrance: str
 ) -> MetricStatus:
     mechanism, state = metric.mechanism, permission.standing(consent, metric)
     if state == "collected":
-        state = _hindrance(metric, ledger, today, asked=asked, unpaid=unpaid) or state
+        state = hindrance or state
     return MetricStatus(
         name=metric.name,
         version=metric.version,
