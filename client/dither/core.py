@@ -390,8 +390,10 @@ class ClientCore:
         self.stopped.disable(reason)
         if mistake and self.setup.strict:
             raise error
-        of_the_device = isinstance(error, (StateError, OSError))  # such as a user without a home
-        (self.diagnostics.trouble if of_the_device else self.diagnostics.note)(f"telemetry is disabled: {reason}")
+        if isinstance(error, (StateError, OSError)):  # the device's, such as a user without a home: not for a terminal
+            self.diagnostics.trouble(f"telemetry is disabled: {reason}")
+        else:
+            self.diagnostics.note(f"telemetry is disabled: {reason}")
 
     def after_fork(self) -> None:
         """Start again in a child process."""

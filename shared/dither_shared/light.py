@@ -25,10 +25,7 @@ def is_of_signal_handler(error: BaseException) -> bool:
     try:
         if "signal" not in sys.modules:  # nobody has set a handler
             return False
-        signal, trace = (
-            sys.modules["_signal"],
-            error.__traceback__,
-        )  # without slow members of enumerations
+        signal, trace = sys.modules["_signal"], error.__traceback__  # ``signal`` itself makes slow enumerations
         handlers = [one for one in map(signal.getsignal, signal.valid_signals()) if callable(one)]
         codes = [getattr(one, "__code__", None) for one in (*handlers, *(type(one).__call__ for one in handlers))]
         while trace is not None:

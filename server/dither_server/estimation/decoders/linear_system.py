@@ -157,7 +157,8 @@ def refit(system: System, chosen: Indices, target: Floats, frequencies: Floats) 
     ``frequencies`` are those of all candidates, shape (V,); those of the others enter the weights.
     """
     if not len(chosen):
-        return Refit(chosen, frequencies[chosen], frequencies[chosen], 0.0)
+        none = frequencies[chosen]
+        return Refit(chosen, none, none, 0.0)
     everyone = frequencies.copy()
     everyone[chosen] = np.maximum(_fitted(system, chosen, target)[0], 0)
     system = system.reweighted(everyone)
